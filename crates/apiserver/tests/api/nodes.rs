@@ -334,6 +334,11 @@ async fn nodes_change_only_their_own_node() {
     };
     let other = "node \"n1\" is not allowed to modify node \"n2\"";
     let taints = "node \"n1\" is not allowed to modify taints";
+    // Admission has added the second one.
+    let same_taints = json!([
+        {"key": "k", "effect": "NoSchedule", "value": ""},
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
+    ]);
     for (path, patch, code, end) in [
         ("n1", label("role"), 200, ""),
         ("n1", label("topology.kubernetes.io/zone"), 200, ""),
@@ -359,12 +364,7 @@ async fn nodes_change_only_their_own_node() {
         ("n1", json!({"spec": {"unschedulable": true}}), 200, ""),
         ("n1", json!({"spec": {"taints": []}}), 403, taints),
         ("n1/status", json!({"spec": {"taints": null}}), 403, taints),
-        (
-            "n1",
-            json!({"spec": {"taints": [{"key": "k", "effect": "NoSchedule", "value": ""}]}}),
-            200,
-            "",
-        ),
+        ("n1", json!({"spec": {"taints": same_taints}}), 200, ""),
         (
             "n1",
             json!({"metadata": {"ownerReferences": [

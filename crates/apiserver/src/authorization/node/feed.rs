@@ -61,12 +61,11 @@ impl Feed {
     /// Reads all changes until now. Returns false if they cannot be read: then nothing is
     /// known about the objects of this kind.
     pub(super) fn catch_up(&mut self, engine: &Engine) -> bool {
-        let Self { graph, sources } = self;
-        let read = sources
-            .iter_mut()
-            .map(|source| source.catch_up(engine, graph));
-        // All sources are read, also after one that fails.
-        read.fold(true, |all, one| all && one)
+        let mut is_current = true;
+        for source in &mut self.sources {
+            is_current &= source.catch_up(engine, &mut self.graph);
+        }
+        is_current
     }
 }
 

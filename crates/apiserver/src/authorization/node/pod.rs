@@ -3,13 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use longshore_builtin::MIRROR_POD;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::target::{Target, Used};
-
-/// The annotation of pods that a node created from a file.
-pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A pod, as far as its references to other objects.
 #[derive(Debug, Default, Deserialize)]
@@ -82,7 +80,7 @@ impl PodFacts {
     /// Whether a node created the pod from a file.
     pub(crate) fn is_mirror(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
-        annotations.is_some_and(|all| all.contains_key(MIRROR))
+        annotations.is_some_and(|all| all.contains_key(MIRROR_POD))
     }
 
     /// The volumes.

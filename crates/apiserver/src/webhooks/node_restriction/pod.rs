@@ -1,15 +1,13 @@
 //! Changes of pods by nodes: a node creates mirror pods only, and changes and deletes only
 //! pods that are bound to it.
 
+use longshore_builtin::MIRROR_POD;
 use longshore_engine::Error;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Change, compare, text};
-use crate::{
-    authorization::{MIRROR, PodFacts},
-    webhooks::attributes::Operation,
-};
+use crate::{authorization::PodFacts, webhooks::attributes::Operation};
 
 /// Volume sources that refer to no object of the API, directly or through the driver.
 const LOCAL_SOURCES: &[&str] = &[
@@ -84,7 +82,7 @@ fn check_new(node: &str, change: &Change<'_>) -> Result<(), Error> {
     let facts = PodFacts::deserialize(pod).map_err(|error| change.forbidden(error.to_string()))?;
     if !facts.is_mirror() {
         return Err(change.forbidden(format!(
-            "pod does not have {MIRROR:?} annotation, node {node:?} can only create mirror pods"
+            "pod does not have {MIRROR_POD:?} annotation, node {node:?} can only create mirror pods"
         )));
     }
     let forbidden = |what: &str| Err(change.forbidden(format!("node {node:?} {what}")));
