@@ -322,7 +322,56 @@ async fn reviews_evaluate_field_selectors() {
     assert_eq!(status["evaluationError"], problem);
 }
 
-/// Patches of Nodes: name, subresource, patch, and the expected answer to `n1`.
+#[tokio::test]
+async fn policies_evaluate_field_selectors() {
+    let server = server().await;
+    let lists = |selector: &str| {
+        format!(
+            "authorizer.group('').resource('pods').fieldSelector('{selector}').check('list').allowed()"
+        )
+    };
+    let policy = json!({
+        "metadata": {"name": "lists"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "resources": ["nodes"],
+                "operations": ["UPDATE"],
+            }]},
+            "validations": [
+                {"expression": lists("spec.nodeName=n1"), "message": "not for n1"},
+                {"expression": format!("!{}", lists("spec.nodeName=n2")), "message": "for n2"},
+                {"expression": format!("!{}", lists("")), "message": "for all"},
+            ],
+        },
+    });
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    made(
+        &server,
+        &format!("{group}/validatingadmissionpolicies"),
+        policy,
+    )
+    .await;
+    let binding = json!({
+        "metadata": {"name": "lists"},
+        "spec": {"policyName": "lists", "validationActions": ["Deny"]},
+    });
+    let bindings = format!("{group}/validatingadmissionpolicybindings");
+    made(&server, &bindings, binding).await;
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    for (node, code, end) in [("n1", 200, ""), ("n2", 422, "not for n1")] {
+        let answer = Node(&server, node)
+            .patch(&format!("{NODES}/{node}"), &label)
+            .await;
+        check(&answer, (code, end), &node);
+    }
+    // The restriction comes before the policy.
+    let answer = Node(&server, "n2")
+        .patch(&format!("{NODES}/n1"), &label)
+        .await;
+    let end = "node \"n2\" is not allowed to modify node \"n1\"";
+    check(&answer, (403, end), &"n2");
+}
+
 #[tokio::test]
 async fn nodes_change_only_their_own_node() {
     let server = server().await;
