@@ -235,3 +235,34 @@ fn stored(object: &Object) -> Stored<'_> {
         json: object.bytes(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_have_the_names_of_kubernetes() {
+        for (text, mode) in [
+            ("RBAC", Some(AuthorizationMode::Rbac)),
+            ("Node,RBAC", Some(AuthorizationMode::Rbac)),
+            ("AlwaysAllow", Some(AuthorizationMode::AlwaysAllow)),
+            ("Node", None),
+            ("rbac", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse().ok(), mode, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_name_their_authorizers() {
+        for (node, roles, expected) in [
+            ("", "", ""),
+            ("a", "", "node: a"),
+            ("", "b", "rbac: b"),
+            ("a", "b", "node: a\nrbac: b"),
+        ] {
+            assert_eq!(refusal(node, roles), expected);
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub(super) async fn create(
 ) -> Reply {
     let wanted = plain_shape(&call)?;
     let (request, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(&call, namespace.as_deref(), request)?;
+    let answer = review.answer(&call, namespace.as_deref(), request).await?;
     reply::document(
         StatusCode::CREATED,
         wanted.encoding,
@@ -34,7 +34,7 @@ pub(super) async fn create(
 
 impl Review {
     /// Responds with the review from the request body, completed with a status.
-    fn answer(
+    async fn answer(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -57,10 +57,10 @@ impl Review {
             "TokenReview" => token(call, &request["spec"])?,
             "SelfSubjectAccessReview" => {
                 self.check_attributes(&request["spec"])?;
-                decision(call, &call.user, &request["spec"])
+                decision(call, &call.user, &request["spec"]).await?
             }
             "SelfSubjectRulesReview" => rules(call, &request["spec"])?,
-            _ => self.access(call, namespace, &request)?,
+            _ => self.access(call, namespace, &request).await?,
         };
         Ok(request)
     }
@@ -70,7 +70,7 @@ impl Review {
     }
 
     /// Reviews the access of another user.
-    fn access(
+    async fn access(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -112,7 +112,7 @@ impl Review {
             let why = "at least one of user or group must be specified";
             return Err(self.refused(vec![invalid("spec.user", "", why)]));
         }
-        Ok(decision(call, &user, spec))
+        decision(call, &user, spec).await
     }
 
     fn check_attributes(self, spec: &Value) -> Result<(), StatusError> {
@@ -141,9 +141,11 @@ impl Review {
 }
 
 /// Decides whether a user may do what a review asks for.
-fn decision(call: &Call, user: &User, spec: &Value) -> Value {
+async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, StatusError> {
     let (attributes, problem) = attributes(spec);
-    let decision = call.shared.authorizer.decide(user, &attributes);
+    let authorizer = &call.shared.authorizer;
+    authorizer.prepare(user, &attributes).await?;
+    let decision = authorizer.decide(user, &attributes);
     let mut status = json!({"allowed": decision.allowed});
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.into();
@@ -151,7 +153,7 @@ fn decision(call: &Call, user: &User, spec: &Value) -> Value {
     if let Some(problem) = problem {
         status["evaluationError"] = problem.into();
     }
-    status
+    Ok(status)
 }
 
 /// The attributes of the request that a review asks for, and which part of its field
