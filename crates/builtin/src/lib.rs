@@ -31,6 +31,9 @@ pub mod selectable;
 pub mod table;
 pub mod validate;
 
+/// The annotation of mirror pods: copies of pods that a node runs from a file.
+pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+
 pub use behaviour::Behaviour;
 pub use kinds::{all, find, find_served};
 pub use rules::{

@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 
+use longshore_model::FieldSelector;
+
 /// A question to the authorizer: whether a user may do something. For requests of
 /// resources, `path` is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,6 +25,8 @@ pub struct AccessRequest {
     pub namespace: String,
     /// The name.
     pub name: String,
+    /// The field selector; everything if it cannot be parsed.
+    pub fields: FieldSelector,
     /// The path of a request that is not for a resource.
     pub path: String,
 }

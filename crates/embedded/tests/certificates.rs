@@ -157,6 +157,20 @@ async fn client_certificates_of_kubelets_are_approved_if_roles_permit_it() {
     let node = client(&embedded, &status["certificate"], &key).await;
     let version = node.proxy().get("/version", &[]).await.unwrap();
     assert_eq!(version["major"], "1");
+    // The client is the node, without any role for it.
+    let nodes = "/api/v1/nodes";
+    let named = |name: &str| json!({"metadata": {"name": name}});
+    node.proxy().post(nodes, &[], &named("a")).await.unwrap();
+    let own = node.proxy().get("/api/v1/nodes/a", &[]).await.unwrap();
+    assert_eq!(own["metadata"]["name"], "a");
+    let error = node
+        .proxy()
+        .post(nodes, &[], &named("b"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some(403), "{error}");
+    let error = node.proxy().get(nodes, &[]).await.unwrap_err();
+    assert_eq!(error.code(), Some(403), "{error}");
     embedded.stop().await;
 }
 

@@ -1,7 +1,7 @@
 //! What a request asks for, as authorization sees it.
 
 use http::Method;
-use longshore_model::StatusDetails;
+use longshore_model::{FieldSelector, StatusDetails};
 use percent_encoding::percent_decode_str;
 
 use crate::{query::Query, status_error::StatusError};
@@ -15,6 +15,9 @@ pub(crate) struct Attributes {
     pub(crate) subresource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
+    /// The field selector of a request for several objects. Only the node authorizer
+    /// evaluates it.
+    pub(crate) fields: FieldSelector,
     /// The path of a request that is not for a resource.
     pub(crate) path: Option<String>,
 }
@@ -54,11 +57,16 @@ impl Attributes {
         let part = |index: usize| parts.get(index).copied().unwrap_or_default().to_owned();
         let mut name = part(1);
         let reads = matches!(*method, Method::GET | Method::HEAD);
+        let selects = name.is_empty() && (reads || *method == Method::DELETE);
+        let mut fields = match query.first("fieldSelector") {
+            Some(selector) if selects => selector.parse().unwrap_or_default(),
+            _ => FieldSelector::everything(),
+        };
         let verb = match (special, method) {
             (Some(verb), _) => verb,
             (None, _) if reads && !name.is_empty() => "get",
             (None, _) if reads => {
-                name = selected_name(query).unwrap_or_default();
+                name = selected_name(&fields).unwrap_or_default().to_owned();
                 if query.flag("watch") == Some(true) {
                     "watch"
                 } else {
@@ -72,6 +80,10 @@ impl Attributes {
             (None, &Method::DELETE) => "delete",
             _ => "",
         };
+        if special.is_some() {
+            // As in Kubernetes, which does not support selectors on these paths.
+            fields = FieldSelector::everything();
+        }
         Self {
             verb: verb.to_owned(),
             group: group.to_owned(),
@@ -83,6 +95,7 @@ impl Attributes {
             },
             namespace: namespace.to_owned(),
             name,
+            fields,
             path: None,
         }
     }
@@ -147,15 +160,10 @@ pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: &str) 
 }
 
 /// The name that a field selector requires.
-fn selected_name(query: &Query) -> Option<String> {
-    let selector = query.get("fieldSelector")?;
-    selector.split(',').find_map(|requirement| {
-        let (field, value) = requirement.split_once('=')?;
-        let value = value.strip_prefix('=').unwrap_or(value);
-        let is_name = !value.is_empty() && !matches!(value, "." | "..");
-        (field.trim() == "metadata.name" && is_name && !value.contains(['/', '%']))
-            .then(|| value.to_owned())
-    })
+fn selected_name(fields: &FieldSelector) -> Option<&str> {
+    let name = fields.required("metadata.name")?;
+    let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
+    is_name.then_some(name)
 }
 
 #[cfg(test)]
@@ -284,6 +292,7 @@ mod tests {
                 text(&resource.namespace)
             },
             name: text(&resource.name),
+            fields: FieldSelector::everything(),
             path: None,
         }
     }

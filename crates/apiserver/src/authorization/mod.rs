@@ -1,11 +1,12 @@
 //! Authorization: decides whether an authenticated user may send a request.
-//! Members of `system:masters` may do everything; roles and role bindings (RBAC)
-//! decide for all others.
+//! Members of `system:masters` may do everything; for nodes, the node authorizer decides
+//! first; roles and role bindings (RBAC) decide for all others.
 
 mod attributes;
 mod escalation;
 mod impersonation;
 mod index;
+mod node;
 mod policy;
 mod rule;
 
@@ -21,12 +22,14 @@ pub(crate) use attributes::{Attributes, forbidden};
 pub(crate) use escalation::{Guard, PINNED_ATTEMPTS, pin};
 pub(crate) use impersonation::impersonated;
 pub(crate) use index::{Index, joined};
+pub(crate) use node::{PodFacts, claim_of};
 pub(crate) use policy::ensure as ensure_default_policy;
 pub(crate) use rule::Rule;
 
 use index::Stored;
+use node::{NodeAuthorizer, Verdict};
 
-use crate::{status_error::StatusError, user::User};
+use crate::{input, status_error::StatusError, user::User};
 
 /// The API group of roles and role bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -35,8 +38,9 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// `--authorization-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthorizationMode {
-    /// Roles and role bindings decide. Requests without credentials are those of
-    /// the user `system:anonymous`.
+    /// The node authorizer decides about the requests of nodes, and roles and role
+    /// bindings about all others, as with `Node,RBAC` in Kubernetes. Requests without
+    /// credentials are those of the user `system:anonymous`.
     #[default]
     Rbac,
     /// Every authenticated user may do everything.
@@ -69,6 +73,9 @@ impl FromStr for AuthorizationMode {
     type Err = UnknownMode;
 
     fn from_str(text: &str) -> Result<Self, UnknownMode> {
+        if text == "Node,RBAC" {
+            return Ok(Self::Rbac);
+        }
         [Self::Rbac, Self::AlwaysAllow]
             .into_iter()
             .find(|mode| mode.as_str() == text)
@@ -103,6 +110,7 @@ pub(crate) struct Authorizer {
     /// All four kinds.
     kinds: Vec<Arc<KindInfo>>,
     index: Mutex<Arc<Index>>,
+    nodes: Arc<NodeAuthorizer>,
 }
 
 impl Authorizer {
@@ -121,6 +129,7 @@ impl Authorizer {
             roles,
             bindings,
             index: Mutex::default(),
+            nodes: Arc::new(NodeAuthorizer::new(engine.clone())),
             engine,
         }
     }
@@ -134,7 +143,32 @@ impl Authorizer {
         if self.allows_everything(user) {
             return Decision::allowed(String::new());
         }
-        self.index().decide(user, request)
+        let node = match user.node() {
+            Some(node) => match self.nodes.decide(node, request) {
+                Verdict::Allowed => return Decision::allowed(String::new()),
+                Verdict::NoOpinion(reason) => reason,
+            },
+            None => "".into(),
+        };
+        let mut decision = self.index().decide(user, request);
+        if !decision.allowed {
+            decision.reason = refusal(&node, &decision.reason);
+        }
+        decision
+    }
+
+    /// Reads what [`Authorizer::decide`] needs for a request of a node. This takes longer
+    /// after many changes, and would otherwise hold up other requests.
+    pub(crate) async fn prepare(
+        &self,
+        user: &User,
+        request: &Attributes,
+    ) -> Result<(), StatusError> {
+        if user.node().is_none() || !self.nodes.is_behind(request) {
+            return Ok(());
+        }
+        let nodes = self.nodes.clone();
+        input::offload(move || nodes.catch_up()).await
     }
 
     /// Whether no role has to be looked up for a user.
@@ -182,11 +216,53 @@ impl Authorizer {
     }
 }
 
+/// The reasons of the authorizers that did not allow a request, in the form of
+/// Kubernetes.
+fn refusal(node: &str, roles: &str) -> String {
+    let reasons = [("node", node), ("rbac", roles)];
+    let reasons = reasons.iter().filter(|(_, reason)| !reason.is_empty());
+    let reasons: Vec<String> = reasons
+        .map(|(authorizer, reason)| format!("{authorizer}: {reason}"))
+        .collect();
+    reasons.join("\n")
+}
+
 fn stored(object: &Object) -> Stored<'_> {
     Stored {
         namespace: object.namespace().unwrap_or_default(),
         name: object.name(),
         revision: object.revision(),
         json: object.bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_have_the_names_of_kubernetes() {
+        for (text, mode) in [
+            ("RBAC", Some(AuthorizationMode::Rbac)),
+            ("Node,RBAC", Some(AuthorizationMode::Rbac)),
+            ("AlwaysAllow", Some(AuthorizationMode::AlwaysAllow)),
+            ("Node", None),
+            ("rbac", None),
+            ("", None),
+        ] {
+            assert_eq!(text.parse().ok(), mode, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reasons_name_their_authorizers() {
+        for (node, roles, expected) in [
+            ("", "", ""),
+            ("a", "", "node: a"),
+            ("", "b", "rbac: b"),
+            ("a", "b", "node: a\nrbac: b"),
+        ] {
+            assert_eq!(refusal(node, roles), expected);
+        }
     }
 }

@@ -8,11 +8,11 @@ use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    authorization,
+    authorization::{self, AuthorizationMode},
     call::{Call, Shared},
     query::Query,
     user::User,
-    webhooks::{Admission, Attributes, Operation, Resource},
+    webhooks::{Admission, Attributes, NodeRestriction, Operation, Required, Resource},
 };
 
 /// The object of a request.
@@ -75,6 +75,7 @@ impl Authorizer for Access {
             subresource: request.subresource.clone(),
             namespace: request.namespace.clone(),
             name: request.name.clone(),
+            fields: request.fields.clone(),
             path: Some(request.path.clone()).filter(|path| !path.is_empty()),
         };
         let user = account.as_ref().unwrap_or(&self.user);
@@ -99,9 +100,12 @@ pub(super) fn of(
     } = &*call.shared;
     // Users must be able to read the parameters of their policies.
     let group = &*place.kind.gvk.group;
-    let is_required = group == "admissionregistration.k8s.io" && !call.user.is_master();
-    let parts = (call.converter(), is_required);
-    webhooks.admission(engine, &call.warnings, operations, parts, || {
+    let required = Required {
+        converter: call.converter(),
+        restriction: restriction(call),
+        reads_parameters: group == "admissionregistration.k8s.io" && !call.user.is_master(),
+    };
+    webhooks.admission(engine, &call.warnings, operations, required, || {
         let own_kind = kind_of_subresource(place.subresource);
         let resource = |info: &KindInfo| {
             let of = Resource::of(info);
@@ -136,6 +140,14 @@ pub(super) fn of(
     })
 }
 
+/// Returns what restricts the changes of the user, if it is a node.
+fn restriction(call: &Call) -> Option<NodeRestriction> {
+    match call.shared.authorizer.mode() {
+        AuthorizationMode::Rbac => NodeRestriction::of(&call.user),
+        AuthorizationMode::AlwaysAllow => None,
+    }
+}
+
 /// Returns the admission of a POST to the collection `bindings`.
 pub(super) fn of_bindings(
     call: &Call,
@@ -145,28 +157,37 @@ pub(super) fn of_bindings(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
-    let parts = (None, false);
-    webhooks.admission(engine, &call.warnings, &[Operation::Create], parts, || {
-        let options = options();
-        Attributes {
-            resource: Resource {
-                group: String::new(),
-                version: "v1".into(),
-                plural: "bindings".into(),
-                kind: Gvk::from_api_version("v1", "Binding"),
-            },
-            equivalents: Vec::new(),
-            has_own_kind: true,
-            subresource: String::new(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-            user: call.user.clone(),
-            audit: call.audit.clone(),
-            authorizer: Arc::new(Access::of(call)),
-            dry_run: options.dry_run,
-            options: options.fields,
-        }
-    })
+    let required = Required {
+        restriction: restriction(call),
+        ..Required::default()
+    };
+    webhooks.admission(
+        engine,
+        &call.warnings,
+        &[Operation::Create],
+        required,
+        || {
+            let options = options();
+            Attributes {
+                resource: Resource {
+                    group: String::new(),
+                    version: "v1".into(),
+                    plural: "bindings".into(),
+                    kind: Gvk::from_api_version("v1", "Binding"),
+                },
+                equivalents: Vec::new(),
+                has_own_kind: true,
+                subresource: String::new(),
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                user: call.user.clone(),
+                audit: call.audit.clone(),
+                authorizer: Arc::new(Access::of(call)),
+                dry_run: options.dry_run,
+                options: options.fields,
+            }
+        },
+    )
 }
 
 /// The kind of a subresource whose objects are not those of the resource.

@@ -12,6 +12,7 @@ mod meta;
 mod proxy;
 mod read;
 mod review;
+mod review_fields;
 mod streams;
 pub(crate) mod test_paths;
 mod token;

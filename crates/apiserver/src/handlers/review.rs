@@ -4,7 +4,7 @@ use http::StatusCode;
 use longshore_model::StatusCause;
 use serde_json::{Value, json};
 
-use super::plain_shape;
+use super::{plain_shape, review_fields};
 use crate::{
     auth,
     authorization::{Attributes, AuthorizationMode, Rule, joined},
@@ -24,7 +24,7 @@ pub(super) async fn create(
 ) -> Reply {
     let wanted = plain_shape(&call)?;
     let (request, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(&call, namespace.as_deref(), request)?;
+    let answer = review.answer(&call, namespace.as_deref(), request).await?;
     reply::document(
         StatusCode::CREATED,
         wanted.encoding,
@@ -34,7 +34,7 @@ pub(super) async fn create(
 
 impl Review {
     /// Responds with the review from the request body, completed with a status.
-    fn answer(
+    async fn answer(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -57,20 +57,20 @@ impl Review {
             "TokenReview" => token(call, &request["spec"])?,
             "SelfSubjectAccessReview" => {
                 self.check_attributes(&request["spec"])?;
-                decision(call, &call.user, &request["spec"])
+                decision(call, &call.user, &request["spec"]).await?
             }
             "SelfSubjectRulesReview" => rules(call, &request["spec"])?,
-            _ => self.access(call, namespace, &request)?,
+            _ => self.access(call, namespace, &request).await?,
         };
         Ok(request)
     }
 
-    fn refused(self, cause: StatusCause) -> StatusError {
-        StatusError::invalid_review(self.kind, self.group, "", vec![cause])
+    fn refused(self, causes: Vec<StatusCause>) -> StatusError {
+        StatusError::invalid_review(self.kind, self.group, "", causes)
     }
 
     /// Reviews the access of another user.
-    fn access(
+    async fn access(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -90,14 +90,14 @@ impl Review {
             if !spec["nonResourceAttributes"].is_null() {
                 let shown = spec["nonResourceAttributes"].to_string();
                 let why = "disallowed on this kind of request";
-                return Err(self.refused(invalid("spec.nonResourceAttributes", shown, why)));
+                return Err(self.refused(vec![invalid("spec.nonResourceAttributes", shown, why)]));
             }
             let about = &spec["resourceAttributes"]["namespace"];
             let about = about.as_str().unwrap_or_default();
             if !spec["resourceAttributes"].is_null() && about != namespace {
                 let why = "must match metadata.namespace";
                 let field = "spec.resourceAttributes.namespace";
-                return Err(self.refused(invalid(field, about, why)));
+                return Err(self.refused(vec![invalid(field, about, why)]));
             }
         }
         self.check_attributes(spec)?;
@@ -110,9 +110,9 @@ impl Review {
         };
         if user.name.is_empty() && user.groups.is_empty() {
             let why = "at least one of user or group must be specified";
-            return Err(self.refused(invalid("spec.user", "", why)));
+            return Err(self.refused(vec![invalid("spec.user", "", why)]));
         }
-        Ok(decision(call, &user, spec))
+        decision(call, &user, spec).await
     }
 
     fn check_attributes(self, spec: &Value) -> Result<(), StatusError> {
@@ -127,44 +127,61 @@ impl Review {
                 "spec.resourceAttributes",
                 "exactly one of nonResourceAttributes or resourceAttributes must be specified",
             ),
-            _ => return Ok(()),
+            _ => {
+                let causes = review_fields::check(&spec["resourceAttributes"]["fieldSelector"]);
+                return match causes.is_empty() {
+                    true => Ok(()),
+                    false => Err(self.refused(causes)),
+                };
+            }
         };
         let name = field.rsplit('.').next().unwrap_or_default();
-        Err(self.refused(invalid(field, spec[name].to_string(), why)))
+        Err(self.refused(vec![invalid(field, spec[name].to_string(), why)]))
     }
 }
 
 /// Decides whether a user may do what a review asks for.
-fn decision(call: &Call, user: &User, spec: &Value) -> Value {
-    let decision = call.shared.authorizer.decide(user, &attributes(spec));
+async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, StatusError> {
+    let (attributes, problem) = attributes(spec);
+    let authorizer = &call.shared.authorizer;
+    authorizer.prepare(user, &attributes).await?;
+    let decision = authorizer.decide(user, &attributes);
     let mut status = json!({"allowed": decision.allowed});
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.into();
     }
-    status
+    if let Some(problem) = problem {
+        status["evaluationError"] = problem.into();
+    }
+    Ok(status)
 }
 
-/// The attributes of the request that a review asks for.
-fn attributes(spec: &Value) -> Attributes {
+/// The attributes of the request that a review asks for, and which part of its field
+/// selector is ignored.
+fn attributes(spec: &Value) -> (Attributes, Option<&'static str>) {
     let text = |from: &Value, field: &str| from[field].as_str().unwrap_or_default().to_owned();
     let other = &spec["nonResourceAttributes"];
     if !other.is_null() {
-        return Attributes {
+        let attributes = Attributes {
             verb: text(other, "verb"),
             path: Some(text(other, "path")),
             ..Attributes::default()
         };
+        return (attributes, None);
     }
     let of = &spec["resourceAttributes"];
-    Attributes {
+    let (fields, problem) = review_fields::read(&of["fieldSelector"]);
+    let attributes = Attributes {
         verb: text(of, "verb"),
         group: text(of, "group"),
         resource: text(of, "resource"),
         subresource: text(of, "subresource"),
         namespace: text(of, "namespace"),
         name: text(of, "name"),
+        fields,
         path: None,
-    }
+    };
+    (attributes, problem)
 }
 
 /// Lists what the user of the request may do in a namespace.
@@ -182,7 +199,12 @@ fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
         }));
     }
     let index = authorizer.index();
-    let (rules, errors) = index.rules_for(&call.user, namespace);
+    let (rules, mut errors) = index.rules_for(&call.user, namespace);
+    let is_node = call.user.node().is_some();
+    if is_node {
+        let problem = "node authorizer does not support user rule resolution";
+        errors.insert(0, problem.to_owned());
+    }
     let of_resources = rules.iter().filter(|rule| !rule.resources.is_empty());
     let of_resources: Vec<Rule> = of_resources
         .map(|rule| Rule {
@@ -203,7 +225,7 @@ fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
     let mut status = json!({
         "resourceRules": of_resources,
         "nonResourceRules": others,
-        "incomplete": false,
+        "incomplete": is_node,
     });
     if let Some(errors) = joined(&errors) {
         status["evaluationError"] = errors.into();

@@ -11,6 +11,7 @@ use super::{
     configuration::Index,
     conversion::Converter,
     message::Objects,
+    node_restriction::{Change, NodeRestriction},
     refusal::Refusal,
 };
 
@@ -66,6 +67,8 @@ pub(crate) struct Admission {
     pub(super) warnings: Warnings,
     /// Converts the objects, if their definition has a conversion webhook.
     pub(super) converter: Option<Converter>,
+    /// Restricts the changes, if the user is a node.
+    pub(super) restriction: Option<NodeRestriction>,
 }
 
 impl Admission {
@@ -76,6 +79,7 @@ impl Admission {
             object: Some(object),
             old_object: None,
         };
+        self.restrict(operation, "", &objects)?;
         let object = self.mutate(operation, objects).await?;
         let objects = Objects {
             object,
@@ -83,6 +87,22 @@ impl Admission {
         };
         self.validate(operation, &objects).await?;
         Ok(objects.object.unwrap_or_default())
+    }
+
+    /// Checks the change of a node. `name` is that of the object, if the request has none.
+    fn restrict(&self, operation: Operation, name: &str, objects: &Objects) -> Result<(), Error> {
+        let Some(restriction) = &self.restriction else {
+            return Ok(());
+        };
+        let own = self.attributes.name.as_str();
+        restriction.check(&Change {
+            engine: &self.engine,
+            attributes: &self.attributes,
+            operation,
+            name: if own.is_empty() { name } else { own },
+            object: objects.object.as_ref().unwrap_or(&Value::Null),
+            old_object: objects.old_object.as_ref().unwrap_or(&Value::Null),
+        })
     }
 
     /// Returns the objects in another version of their kind.
@@ -169,6 +189,9 @@ impl Reviewer for Admission {
             (_, None) => Operation::Create,
             (_, Some(_)) => Operation::Update,
         };
+        if review.stage != ReviewStage::Validating {
+            self.restrict(operation, &review.name, &objects)?;
+        }
         match review.stage {
             ReviewStage::Mutating => self.mutate(operation, objects).await,
             ReviewStage::Validating => self.validate(operation, &objects).await.map(|()| None),

@@ -1,6 +1,7 @@
 //! Admission webhooks and policies: MutatingWebhookConfigurations and
 //! ValidatingWebhookConfigurations with the calls of their webhooks, and the policies
-//! whose expressions check and change requests.
+//! whose expressions check and change requests. Before them, the changes of nodes are
+//! restricted.
 
 mod admission;
 mod answer;
@@ -13,6 +14,7 @@ mod dispatch;
 mod evaluation;
 mod labels;
 mod message;
+mod node_restriction;
 mod policies;
 mod refusal;
 mod rules;
@@ -29,11 +31,29 @@ pub(crate) use admission::{Admission, Warnings};
 pub(crate) use attributes::{Attributes, Operation, Resource};
 
 pub(crate) use conversion::Converter;
+pub(crate) use node_restriction::NodeRestriction;
 
 use self::{
     client::{Address, Client},
     configuration::Index,
 };
+
+/// What requires the admission of a request, apart from webhooks and policies that match it.
+#[derive(Debug, Default)]
+pub(crate) struct Required {
+    /// Converts the objects, if their definition has a conversion webhook.
+    pub(crate) converter: Option<Converter>,
+    /// Restricts the changes, if the user is a node.
+    pub(crate) restriction: Option<NodeRestriction>,
+    /// Whether the user's permission to read the parameters of a policy is checked.
+    pub(crate) reads_parameters: bool,
+}
+
+impl Required {
+    fn is_any(&self) -> bool {
+        self.converter.is_some() || self.restriction.is_some() || self.reads_parameters
+    }
+}
 
 /// The webhooks of a cluster. They are read again when a configuration has
 /// changed.
@@ -47,30 +67,29 @@ pub(crate) struct Webhooks {
 
 impl Webhooks {
     /// Returns the admission of a request that may become one of several
-    /// operations; `None` if no webhook or policy can match it and no conversion is needed, unless it
-    /// `is_required`.
+    /// operations; `None` if no webhook or policy can match it, and nothing requires it.
     pub(crate) fn admission(
         &self,
         engine: &Engine,
         warnings: &Warnings,
         operations: &[Operation],
-        (converter, is_required): (Option<Converter>, bool),
+        required: Required,
         attributes: impl FnOnce() -> Attributes,
     ) -> Option<Admission> {
+        let is_required = required.is_any();
         let index = match self.current(engine) {
             Some(index) => index,
-            None if converter.is_some() || is_required => Arc::default(),
+            None if is_required => Arc::default(),
             None => return None,
         };
         let attributes = attributes();
-        (converter.is_some() || is_required || index.covers(operations, &attributes)).then(|| {
-            Admission {
-                engine: engine.clone(),
-                index,
-                attributes,
-                warnings: warnings.clone(),
-                converter,
-            }
+        (is_required || index.covers(operations, &attributes)).then(|| Admission {
+            engine: engine.clone(),
+            index,
+            attributes,
+            warnings: warnings.clone(),
+            converter: required.converter,
+            restriction: required.restriction,
         })
     }
 

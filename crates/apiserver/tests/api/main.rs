@@ -21,6 +21,7 @@ mod lists;
 mod logs;
 mod long_responses;
 mod network;
+mod nodes;
 mod objects;
 mod proxy;
 mod restore;

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::json::{self, Object};
+use crate::{
+    MIRROR_POD,
+    json::{self, Object},
+};
 
 /// Seconds that a pod stays on a node that is not ready or unreachable.
 const NODE_PROBLEM_TOLERATION_SECONDS: i64 = 300;
@@ -31,11 +34,13 @@ pub(crate) fn on_status(before: &Object, pod: &mut Object) {
 }
 
 /// Applies the admission plugins that set the service account and tolerations of
-/// a new pod.
+/// a new pod. Mirror pods have no service account.
 pub(crate) fn admit(pod: &mut Object) {
+    let annotations = json::at(pod, "metadata.annotations").and_then(Value::as_object);
+    let is_mirror = annotations.is_some_and(|all| all.contains_key(MIRROR_POD));
     let spec = json::child(pod, "spec");
     let account = json::text(spec, "serviceAccountName").to_owned();
-    if account.is_empty() {
+    if account.is_empty() && !is_mirror {
         let old = json::text(spec, "serviceAccount").to_owned();
         let account = if old.is_empty() {
             "default".to_owned()
@@ -449,6 +454,18 @@ mod tests {
             pod["status"],
             json!({"phase": "Pending", "qosClass": "BestEffort"})
         );
+    }
+
+    #[test]
+    fn mirror_pods_have_no_service_account() {
+        let pod = json!({
+            "metadata": {"annotations": {MIRROR_POD: "x"}},
+            "spec": {"containers": [{"name": "a", "image": "x"}]},
+        });
+        let mut pod = pod.as_object().unwrap().clone();
+        on_create(&mut pod);
+        assert_eq!(pod["spec"].get("serviceAccountName"), None);
+        assert_eq!(pod["spec"].get("serviceAccount"), None);
     }
 
     #[test]

@@ -84,8 +84,13 @@ fn found(receiver: &Opaque, name: &str, args: &[&str]) -> Option<Result<Opaque, 
         (Opaque::ResourceCheck(access), "name", [name]) => {
             Opaque::ResourceCheck(with(access, &|new| new.request.name = (*name).to_owned()))
         }
-        // Roles do not distinguish requests by their selectors.
-        (Opaque::ResourceCheck(access), "fieldSelector" | "labelSelector", [_]) => {
+        (Opaque::ResourceCheck(access), "fieldSelector", [selector]) => {
+            Opaque::ResourceCheck(with(access, &|new| {
+                new.request.fields = selector.parse().unwrap_or_default();
+            }))
+        }
+        // No decision depends on labels.
+        (Opaque::ResourceCheck(access), "labelSelector", [_]) => {
             Opaque::ResourceCheck(access.clone())
         }
         (Opaque::PathCheck(access) | Opaque::ResourceCheck(access), "check", [verb]) => {

@@ -1,7 +1,7 @@
 //! The service account of new pods, as the admission plugin ServiceAccount of Kubernetes
 //! checks and completes it.
 
-use longshore_builtin::json as js;
+use longshore_builtin::{MIRROR_POD, json as js};
 use longshore_model::{KindInfo, name};
 use serde_json::Value;
 
@@ -10,8 +10,6 @@ use crate::{Error, Subject, object, options::Ids, state::State};
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
-/// The annotation of pods that a node created from a file.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 const SECRETS: &str = "imagePullSecrets";
 const AUTOMOUNT: &str = "automountServiceAccountToken";
@@ -38,7 +36,7 @@ pub(super) fn apply_to_pod(
         return Ok(());
     }
     let annotations = js::at(pod, "metadata.annotations").and_then(Value::as_object);
-    if annotations.is_some_and(|all| all.contains_key(MIRROR)) {
+    if annotations.is_some_and(|all| all.contains_key(MIRROR_POD)) {
         return Ok(());
     }
     let named = ["spec.serviceAccountName", "spec.serviceAccount"];

@@ -18,7 +18,15 @@ use self::{
     objects::DefaultObject,
     reconcile::{Change, reconcile},
 };
-use super::GROUP;
+use super::{GROUP, rule::Rule};
+
+/// The rules of the role `system:node`.
+pub(super) fn node_rules() -> Vec<Rule> {
+    let mut roles = system_roles::ROLES.iter();
+    let node = roles.find(|role| role.name == "system:node");
+    let rules = node.into_iter().flat_map(|role| role.rules);
+    rules.map(table::DefaultRule::rule).collect()
+}
 
 /// Creates the default objects that are missing and updates those that lack
 /// permissions or subjects.

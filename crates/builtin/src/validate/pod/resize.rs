@@ -4,14 +4,13 @@ use longshore_model::StatusCause;
 use serde_json::{Map, Value};
 
 use crate::{
+    MIRROR_POD,
     cause::Cause,
     defaults,
     json::{self, Object},
     validate::field_value::below,
 };
 
-/// The annotation of pods that a node runs on its own account.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 const LISTS: [&str; 2] = ["requests", "limits"];
@@ -62,7 +61,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
         new.as_ref().unwrap_or(&empty),
     );
     let annotations = json::at(before, "metadata.annotations");
-    if annotations.is_some_and(|all| all.get(MIRROR).is_some()) {
+    if annotations.is_some_and(|all| all.get(MIRROR_POD).is_some()) {
         *causes = vec![Cause::forbidden("", "static pods cannot be resized")];
         return;
     }
@@ -377,7 +376,7 @@ mod tests {
         );
         before["status"]["containerStatuses"][0]["resources"] = json!({});
         assert!(check(&before).is_empty());
-        before["metadata"]["annotations"] = json!({MIRROR: "x"});
+        before["metadata"]["annotations"] = json!({MIRROR_POD: "x"});
         assert_eq!(
             check(&before),
             [": Forbidden: static pods cannot be resized"]
