@@ -53,7 +53,9 @@ impl Rclone {
 
     /// The command that copies a folder to the store, or back.
     pub(super) fn copy(&self, folder: &OsStr, prefix: &str, is_upload: bool) -> Command {
-        let remote = format!("bench:{prefix}");
+        // Without the slash, rclone first requests an object of this name. The store responds to
+        // this with an error, and rclone tries again for 90 s.
+        let remote = format!("bench:{prefix}/");
         let mut ends = [folder, OsStr::new(&remote)];
         if !is_upload {
             ends.reverse();
