@@ -42,6 +42,7 @@ mod key;
 mod namespace;
 mod node_lifecycle;
 mod node_ttl;
+mod owned;
 mod percent;
 mod pod_fields;
 mod pod_gc;
