@@ -46,6 +46,7 @@ mod owned;
 mod percent;
 mod pod_fields;
 mod pod_gc;
+mod progress;
 mod queue;
 mod quota;
 mod reconcile;
@@ -178,6 +179,7 @@ impl Controllers {
             volumes::install_class(&cluster, local).await?;
         }
         let caches = Arc::new(Caches::open(&cluster, options.clock.clone()).await?);
+        caches.follow_progress();
         let (events, writer) = events::channel(cluster.clone(), options.clock.clone());
         let limits = BackoffLimits {
             first: options.first_pod_backoff,
