@@ -1,4 +1,6 @@
-//! Why a clock is not advanced.
+//! Why a clock is not advanced, and why a cluster has not settled.
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -28,5 +30,24 @@ pub enum ClockError {
         now: Timestamp,
         /// The duration.
         by: std::time::Duration,
+    },
+}
+
+/// Why a wait for the components of a cluster ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettleError {
+    /// The clock is that of the system.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+    /// A component still had work to do.
+    #[error(
+        "the cluster has not settled within {timeout:?}: {pending}; set a longer timeout, or wait for the state of an object"
+    )]
+    Timeout {
+        /// How long the caller waited.
+        timeout: Duration,
+        /// What the components had to do.
+        pending: String,
     },
 }

@@ -43,6 +43,11 @@ impl Heartbeats {
         });
     }
 
+    /// Whether a heartbeat is due at `now`.
+    pub(crate) fn are_due(&self, now: Instant) -> bool {
+        self.0.borrow().due.values().any(|due| *due <= now)
+    }
+
     /// Waits until no heartbeat is due at `now`.
     pub(crate) async fn sent(&self, now: Instant) {
         let mut table = self.0.subscribe();

@@ -17,16 +17,26 @@
 //! # }
 //! ```
 
+mod busy;
 mod error;
 mod heartbeats;
 mod manual;
+mod work;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-pub use crate::{error::ClockError, heartbeats::Heartbeat};
+pub use crate::{
+    busy::Busy,
+    error::{ClockError, SettleError},
+    heartbeats::Heartbeat,
+    work::{Component, Newest},
+};
 
 use crate::manual::Manual;
 
@@ -97,6 +107,23 @@ impl Clock {
         self.sleep_until(self.due(begin, duration)).await;
     }
 
+    /// Waits as [`Clock::sleep_after`], and marks the work that follows, as [`Clock::busy`]
+    /// does. At no time is the caller neither waiting nor at work.
+    pub async fn sleep_before_work(
+        &self,
+        begin: Instant,
+        duration: Duration,
+        what: &'static str,
+    ) -> Busy {
+        let at = self.due(begin, duration);
+        let Some(manual) = &self.0 else {
+            tokio::time::sleep_until(at).await;
+            return self.busy(what);
+        };
+        let _timer = manual.timer(at).await;
+        self.busy(what)
+    }
+
     /// Returns when [`Clock::sleep_after`] ends.
     #[must_use]
     pub fn due(&self, begin: Instant, duration: Duration) -> Instant {
@@ -158,6 +185,40 @@ impl Clock {
         if let Some(manual) = &self.0 {
             manual.heartbeats.sent(manual.instant()).await;
         }
+    }
+
+    /// Marks work of the component `what` until the returned value is dropped. See
+    /// [`Clock::sleep_before_work`] for work that follows a delay.
+    #[must_use]
+    pub fn busy(&self, what: &'static str) -> Busy {
+        Busy::new(self.0.clone(), what)
+    }
+
+    /// Adds a component whose work [`Clock::pending`] reports until it is dropped. Does
+    /// nothing with the system's clock.
+    pub fn add(&self, component: Weak<dyn Component>) {
+        if let Some(manual) = &self.0 {
+            manual.work.add(component);
+        }
+    }
+
+    /// What components have to do at the current time of a manual clock, one sentence each:
+    /// heartbeats and timers that are due, marked work, and that of the added components. `newest` returns
+    /// the revision of the newest change of a kind. Always empty with the system's clock.
+    #[must_use]
+    pub fn pending(&self, newest: &Newest<'_>) -> Vec<String> {
+        match &self.0 {
+            Some(manual) => manual.pending(newest),
+            None => Vec::new(),
+        }
+    }
+
+    /// A number that grows whenever work begins or ends. Work may move from one component to
+    /// another while [`Clock::pending`] asks them in turn: if the number is the same
+    /// afterwards, nothing was missed.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.0.as_ref().map_or(0, |manual| manual.work.steps())
     }
 }
 

@@ -8,7 +8,11 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::watch, time::Instant};
 
-use crate::{ClockError, heartbeats::Heartbeats};
+use crate::{
+    ClockError,
+    heartbeats::Heartbeats,
+    work::{Ledger, Newest, Timer},
+};
 
 /// The time is that of the start and what the clock was advanced by since.
 #[derive(Debug)]
@@ -18,6 +22,7 @@ pub(crate) struct Manual {
     advanced: watch::Sender<Duration>,
     last_unique: Mutex<i128>,
     pub(crate) heartbeats: Heartbeats,
+    pub(crate) work: Ledger,
 }
 
 impl Manual {
@@ -28,6 +33,7 @@ impl Manual {
             advanced: watch::Sender::new(Duration::ZERO),
             last_unique: Mutex::new(i128::MIN),
             heartbeats: Heartbeats::default(),
+            work: Ledger::default(),
         }
     }
 
@@ -45,11 +51,27 @@ impl Manual {
     }
 
     pub(crate) async fn sleep_until(&self, at: Instant) {
+        drop(self.timer(at).await);
+    }
+
+    /// Waits until an instant. The timer counts as due until it is dropped.
+    pub(crate) async fn timer(&self, at: Instant) -> Timer<'_> {
+        let timer = self.work.timer(at);
         let mut advanced = self.advanced.subscribe();
         // Fails if the sender is dropped, which `self` holds.
         let _ = advanced
             .wait_for(|advanced| self.first + *advanced >= at)
             .await;
+        timer
+    }
+
+    pub(crate) fn pending(&self, newest: &Newest<'_>) -> Vec<String> {
+        let now = self.instant();
+        let mut pending = self.work.pending(now, newest);
+        if self.heartbeats.are_due(now) {
+            pending.push("a heartbeat is due".to_owned());
+        }
+        pending
     }
 
     pub(crate) fn unique_nanoseconds(&self) -> i128 {

@@ -109,3 +109,97 @@ async fn heartbeats_that_are_due_are_awaited() {
     let _ = task.await;
     clock.heartbeats().await;
 }
+
+fn pending(clock: &Clock) -> Vec<String> {
+    clock.pending(&|_, _| 0)
+}
+
+#[tokio::test]
+async fn timers_that_are_due_are_pending_until_the_caller_resumes() {
+    let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+    let mut timer = Box::pin(clock.sleep(MINUTE));
+    assert!(!poll_once(timer.as_mut()));
+    assert_eq!(pending(&clock), Vec::<String>::new());
+    let before = clock.steps();
+    clock.advance(MINUTE).unwrap();
+    assert_eq!(pending(&clock), ["a timer is due"]);
+    assert!(poll_once(timer.as_mut()));
+    assert_eq!(pending(&clock), Vec::<String>::new());
+    assert!(clock.steps() > before);
+    // Work after a delay follows it at once.
+    let mut timer = Box::pin(clock.sleep_before_work(clock.instant(), MINUTE, "a"));
+    assert!(!poll_once(timer.as_mut()));
+    clock.advance(MINUTE).unwrap();
+    assert_eq!(pending(&clock), ["a timer is due"]);
+    let busy = timer.await;
+    assert_eq!(pending(&clock), ["a is at work"]);
+    drop(busy);
+    // A caller that does not wait any longer has nothing to do.
+    let mut timer = Box::pin(clock.sleep(MINUTE));
+    assert!(!poll_once(timer.as_mut()));
+    clock.advance(MINUTE).unwrap();
+    drop(timer);
+    assert_eq!(pending(&clock), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn marked_work_is_pending_until_all_marks_are_dropped() {
+    let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+    let marks = [clock.busy("a"), clock.busy("a"), clock.busy("b")];
+    let [first, second, other] = marks;
+    assert_eq!(pending(&clock), ["a is at work", "b is at work"]);
+    drop((first, other));
+    assert_eq!(pending(&clock), ["a is at work"]);
+    let before = clock.steps();
+    drop(second);
+    assert!(pending(&clock).is_empty() && clock.steps() > before);
+
+    let clock = Clock::system();
+    let _mark = clock.busy("a");
+    assert!(pending(&clock).is_empty());
+}
+
+#[tokio::test]
+async fn heartbeats_that_are_due_are_pending() {
+    let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+    let heartbeat = clock.heartbeat();
+    assert_eq!(pending(&clock), ["a heartbeat is due"]);
+    let mut sleep = Box::pin(heartbeat.sleep(clock.instant(), MINUTE));
+    assert!(!poll_once(sleep.as_mut()));
+    assert_eq!(pending(&clock), Vec::<String>::new());
+    clock.advance(MINUTE).unwrap();
+    assert_eq!(pending(&clock).len(), 2, "the timer, too");
+}
+
+#[derive(Debug)]
+struct Behind(u64);
+
+impl Component for Behind {
+    fn pending(&self, newest: &Newest<'_>) -> Option<String> {
+        (newest("apps", "Deployment") > self.0).then(|| "behind".to_owned())
+    }
+
+    fn steps(&self) -> u64 {
+        7
+    }
+}
+
+#[test]
+fn components_report_their_work_until_they_are_dropped() {
+    let clock = Clock::manual(Timestamp::UNIX_EPOCH);
+    let before = clock.steps();
+    let component = Arc::new(Behind(4));
+    let weak: Weak<dyn Component> = Arc::downgrade(&component) as _;
+    clock.add(weak);
+    assert_eq!(clock.steps(), before + 7);
+    let at = |revision| {
+        clock.pending(&move |group: &str, kind: &str| match (group, kind) {
+            ("apps", "Deployment") => revision,
+            _ => 0,
+        })
+    };
+    assert_eq!(at(5), ["behind"]);
+    assert!(at(4).is_empty());
+    drop(component);
+    assert!(at(5).is_empty());
+}

@@ -1,15 +1,18 @@
 //! The object caches and the clock that all controllers share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use longshore_client::{
     Cache, Cluster, Error,
     kinds::{Any, Job, Namespace, Node, Pod, ServiceAccount},
 };
-use longshore_clock::Clock;
+use longshore_clock::{Clock, Component, Newest};
 use longshore_model::{KindInfo, kind::BUILTIN};
 
+use crate::progress;
+
 /// One cache for each kind, so that each kind is watched once.
+#[derive(Debug)]
 pub(crate) struct Caches {
     /// The time by which controllers decide.
     pub(crate) clock: Clock,
@@ -55,6 +58,12 @@ impl Caches {
         })
     }
 
+    /// Reports the changes that controllers have not processed yet as work, to the clock.
+    pub(crate) fn follow_progress(self: &Arc<Self>) {
+        let component: Weak<dyn Component> = Arc::downgrade(self) as _;
+        self.clock.add(component);
+    }
+
     /// The CustomResourceDefinitions.
     pub(crate) fn definitions(&self) -> Option<&Cache<Any>> {
         self.other("CustomResourceDefinition")
@@ -83,5 +92,26 @@ impl Caches {
         let mut others = self.others.iter();
         let found = others.find(|(kind, _)| kind.gvk.kind == name);
         found.map(|(_, cache)| cache)
+    }
+}
+
+impl Component for Caches {
+    fn pending(&self, newest: &Newest<'_>) -> Option<String> {
+        let own = progress::pending("", "Node", &self.nodes, newest)
+            .or_else(|| progress::pending("batch", "Job", &self.jobs, newest))
+            .or_else(|| progress::pending("", "Pod", &self.pods, newest))
+            .or_else(|| progress::pending("", "Namespace", &self.namespaces, newest))
+            .or_else(|| progress::pending("", "ServiceAccount", &self.service_accounts, newest));
+        own.or_else(|| {
+            let mut others = self.others.iter();
+            others.find_map(|(kind, cache)| {
+                progress::pending(&kind.gvk.group, &kind.gvk.kind, cache, newest)
+            })
+        })
+    }
+
+    fn steps(&self) -> u64 {
+        // Changes of caches are changes of the cluster.
+        0
     }
 }

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use longshore_client::{Cluster, Error, Patch};
-use longshore_clock::Clock;
+use longshore_clock::{Busy, Clock};
 use longshore_model::time;
 use serde_json::json;
 use tokio::{sync::mpsc, time::Instant};
@@ -51,12 +51,16 @@ struct PendingEvent {
     message: String,
 }
 
+/// An event in the queue, which is work until it is written.
+type Queued = (PendingEvent, Busy);
+
 /// Sends events to a [`Writer`]. Never waits: events are dropped if the server is
 /// too slow.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     component: &'static str,
-    notes: mpsc::Sender<PendingEvent>,
+    clock: Clock,
+    notes: mpsc::Sender<Queued>,
 }
 
 impl Recorder {
@@ -64,6 +68,7 @@ impl Recorder {
     pub(crate) fn named(&self, component: &'static str) -> Self {
         Self {
             component,
+            clock: self.clock.clone(),
             notes: self.notes.clone(),
         }
     }
@@ -84,7 +89,8 @@ impl Recorder {
             reason,
             message,
         };
-        if self.notes.try_send(note).is_err() {
+        let busy = self.clock.busy("the writer of events");
+        if self.notes.try_send((note, busy)).is_err() {
             tracing::debug!("dropped an event because the queue is full");
         }
     }
@@ -94,7 +100,7 @@ impl Recorder {
 pub(crate) struct Writer {
     cluster: Cluster,
     clock: Clock,
-    notes: mpsc::Receiver<PendingEvent>,
+    notes: mpsc::Receiver<Queued>,
     written: HashMap<PendingEvent, Written>,
     budget: Budget,
 }
@@ -112,7 +118,7 @@ pub(crate) fn channel(cluster: Cluster, clock: Clock) -> (Recorder, Writer) {
     let (sender, notes) = mpsc::channel(1024);
     let writer = Writer {
         cluster,
-        clock,
+        clock: clock.clone(),
         notes,
         written: HashMap::new(),
         budget: Budget::default(),
@@ -120,6 +126,7 @@ pub(crate) fn channel(cluster: Cluster, clock: Clock) -> (Recorder, Writer) {
     (
         Recorder {
             component: "",
+            clock,
             notes: sender,
         },
         writer,
@@ -129,7 +136,7 @@ pub(crate) fn channel(cluster: Cluster, clock: Clock) -> (Recorder, Writer) {
 impl Writer {
     /// Writes events until all recorders are dropped.
     pub(crate) async fn run(mut self) {
-        while let Some(note) = self.notes.recv().await {
+        while let Some((note, _busy)) = self.notes.recv().await {
             if !self.budget.take(&note.subject.uid, self.clock.instant()) {
                 continue;
             }

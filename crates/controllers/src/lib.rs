@@ -42,9 +42,11 @@ mod key;
 mod namespace;
 mod node_lifecycle;
 mod node_ttl;
+mod owned;
 mod percent;
 mod pod_fields;
 mod pod_gc;
+mod progress;
 mod queue;
 mod quota;
 mod reconcile;
@@ -177,6 +179,7 @@ impl Controllers {
             volumes::install_class(&cluster, local).await?;
         }
         let caches = Arc::new(Caches::open(&cluster, options.clock.clone()).await?);
+        caches.follow_progress();
         let (events, writer) = events::channel(cluster.clone(), options.clock.clone());
         let limits = BackoffLimits {
             first: options.first_pod_backoff,

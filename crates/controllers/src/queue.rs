@@ -7,12 +7,13 @@ use std::{
     fmt::Debug,
     future::Future,
     hash::Hash,
+    sync::{Arc, OnceLock, Weak},
     time::Duration,
 };
 
 use futures::FutureExt;
 use longshore_client::Error;
-use longshore_clock::Clock;
+use longshore_clock::{Clock, Component, Newest};
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
@@ -25,6 +26,9 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The maximum delay that a worker can request. Objects can contain arbitrarily
 /// large numbers of seconds.
 const MAX_REQUEUE_DELAY: Duration = Duration::from_hours(24);
+/// A retry that is due within this time, by the system's clock, is work that is pending. After
+/// many errors, the delays are longer.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Keys for later times.
 #[derive(Debug)]
@@ -67,6 +71,12 @@ impl<K: Clone + Eq + Hash + Ord> Later<K> {
     fn next(&self) -> Option<Instant> {
         self.keys.first().map(|(at, _)| *at)
     }
+
+    /// The first key, if it is due.
+    fn due(&self, now: Instant) -> Option<&K> {
+        let first = self.keys.first().filter(|(at, _)| *at <= now);
+        first.map(|(_, key)| key)
+    }
 }
 
 /// A time of the cluster's clock, and of the system's. They are the same unless tests
@@ -90,6 +100,8 @@ struct State<K> {
     /// By the system's clock, if the cluster's is another.
     retries: Later<K>,
     errors: HashMap<K, u32>,
+    /// Grows with each change of the keys.
+    steps: u64,
 }
 
 impl<K: Clone + Eq + Hash + Ord> State<K> {
@@ -102,10 +114,20 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
             later: Later::new(),
             retries: Later::new(),
             errors: HashMap::new(),
+            steps: 0,
         }
     }
 
+    /// A key that is processed, or is to be processed now.
+    fn pending(&self, now: Times<Instant>) -> Option<&K> {
+        let key = self.busy.iter().next();
+        let key = key.or_else(|| self.ready.front());
+        let key = key.or_else(|| self.later.due(now.clock));
+        key.or_else(|| self.retries.due(now.system))
+    }
+
     fn add(&mut self, key: K) {
+        self.steps = self.steps.wrapping_add(1);
         if self.busy.contains(&key) {
             self.dirty.insert(key);
         } else if self.queued.insert(key.clone()) {
@@ -133,6 +155,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
     }
 
     fn done(&mut self, key: &K) {
+        self.steps = self.steps.wrapping_add(1);
         self.busy.remove(key);
         if self.dirty.remove(key) {
             self.add(key.clone());
@@ -165,37 +188,68 @@ pub(crate) enum Next {
 /// The queue. It is shared by reference between producers and workers.
 #[derive(Debug)]
 pub(crate) struct Queue<K> {
-    state: Mutex<State<K>>,
+    keys: Arc<Keys<K>>,
     wake: Notify,
+}
+
+/// The keys of a queue, whose processing a manual clock reports as pending work.
+#[derive(Debug)]
+struct Keys<K> {
+    state: Mutex<State<K>>,
+    /// The name of the controller, once it works.
+    what: OnceLock<&'static str>,
     clock: Clock,
 }
 
-impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
+impl<K: Clone + Debug + Eq + Hash + Ord + Send> Component for Keys<K> {
+    fn pending(&self, _: &Newest<'_>) -> Option<String> {
+        let now = Times {
+            clock: self.clock.instant(),
+            system: Instant::now() + SOON,
+        };
+        let state = self.state.lock();
+        let key = state.pending(now)?;
+        let what = self.what.get().unwrap_or(&"a controller");
+        Some(format!("{what} has to process {key:?}"))
+    }
+
+    fn steps(&self) -> u64 {
+        self.state.lock().steps
+    }
+}
+
+impl<K: Clone + Debug + Eq + Hash + Ord + Send + 'static> Queue<K> {
     /// Creates an empty queue.
     pub(crate) fn new(clock: &Clock) -> Self {
-        Self {
+        let keys = Arc::new(Keys {
             state: Mutex::new(State::new()),
-            wake: Notify::new(),
+            what: OnceLock::new(),
             clock: clock.clone(),
+        });
+        let component: Weak<dyn Component> = Arc::downgrade(&keys) as _;
+        clock.add(component);
+        Self {
+            keys,
+            wake: Notify::new(),
         }
     }
 
     /// The clock of the delays.
     pub(crate) fn clock(&self) -> &Clock {
-        &self.clock
+        &self.keys.clock
     }
 
     /// Adds a key, unless it is already queued.
     pub(crate) fn add(&self, key: K) {
-        self.state.lock().add(key);
+        self.keys.state.lock().add(key);
         self.wake.notify_one();
     }
 
     async fn next(&self) -> K {
         loop {
-            let now = match self.clock.is_manual() {
+            let now = match self.keys.clock.is_manual() {
                 true => Times {
-                    clock: self.clock.instant(),
+                    clock: self.keys.clock.instant(),
                     system: Instant::now(),
                 },
                 false => {
@@ -206,7 +260,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                     }
                 }
             };
-            let taken = self.state.lock().take(now);
+            let taken = self.keys.state.lock().take(now);
             match taken {
                 Ok(key) => {
                     // Another worker may be asleep although more keys are due.
@@ -215,7 +269,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 }
                 Err(due) => {
                     tokio::select! {
-                        () = wait(due.clock, |at| self.clock.sleep_until(at)) => {}
+                        () = wait(due.clock, |at| self.keys.clock.sleep_until(at)) => {}
                         () = wait(due.system, tokio::time::sleep_until) => {}
                         () = self.wake.notified() => {}
                     }
@@ -228,18 +282,20 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     /// names the controller in the log.
     pub(crate) async fn work<F, T>(&self, what: &'static str, workers: usize, reconcile: F)
     where
-        K: Send + Sync,
+        K: Sync,
         F: Fn(K) -> T + Sync,
         T: Future<Output = Result<Next, Error>> + Send,
     {
+        // A controller that restarts keeps its name.
+        let _ = self.keys.what.set(what);
         let worker = || async {
             loop {
                 let key = self.next().await;
-                let begin = self.clock.instant();
+                let begin = self.keys.clock.instant();
                 match caught(async { reconcile(key.clone()).await }).await {
                     Ok(outcome) => self.settle(what, key, begin, outcome),
                     Err(panic) => {
-                        let wait = self.state.lock().failed(&key, rand::random());
+                        let wait = self.keys.state.lock().failed(&key, rand::random());
                         tracing::error!(
                             what,
                             ?key,
@@ -260,7 +316,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     fn settle(&self, what: &'static str, key: K, begin: Instant, outcome: Result<Next, Error>) {
         let next = match outcome {
             Ok(next) => {
-                self.state.lock().errors.remove(&key);
+                self.keys.state.lock().errors.remove(&key);
                 next
             }
             Err(error) if is_terminating(&error) => {
@@ -268,7 +324,7 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
                 Next::Done
             }
             Err(error) => {
-                let wait = self.state.lock().failed(&key, rand::random());
+                let wait = self.keys.state.lock().failed(&key, rand::random());
                 if error.is_conflict() {
                     tracing::debug!(what, ?key, %error, ?wait, "the object has changed; retrying");
                 } else {
@@ -283,15 +339,15 @@ impl<K: Clone + Debug + Eq + Hash + Ord> Queue<K> {
     /// Ends the processing of the key, which began at `begin`. It is queued again after the
     /// delay, or when it is added.
     fn release(&self, key: K, begin: Instant, next: Next) {
-        let mut state = self.state.lock();
+        let mut state = self.keys.state.lock();
         match next {
             Next::Done => {}
-            Next::Retry(wait) if self.clock.is_manual() => {
+            Next::Retry(wait) if self.keys.clock.is_manual() => {
                 let at = Instant::now() + wait.min(MAX_REQUEUE_DELAY);
                 state.retries.add(key.clone(), at);
             }
             Next::After(wait) | Next::Retry(wait) => {
-                let at = self.clock.due(begin, wait.min(MAX_REQUEUE_DELAY));
+                let at = self.keys.clock.due(begin, wait.min(MAX_REQUEUE_DELAY));
                 state.later.add(key.clone(), at);
             }
         }
@@ -394,7 +450,7 @@ mod tests {
             queue.settle("test", key, Instant::now(), Ok(Next::After(wait)));
         }
         let latest = Instant::now() + MAX_REQUEUE_DELAY;
-        let state = queue.state.lock();
+        let state = queue.keys.state.lock();
         assert_eq!(state.later.due.len(), 3);
         assert!(state.later.due.values().all(|due| *due <= latest));
     }
@@ -454,5 +510,33 @@ mod tests {
             state.failed(&"a", 1.0);
         }
         assert_eq!(state.failed(&"a", 1.0), MAX_BACKOFF);
+    }
+    /// A key is pending work while it is ready or processed, and when it is due.
+    #[tokio::test]
+    async fn keys_that_are_due_are_pending_work() {
+        let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
+        let queue = Queue::new(&clock);
+        let pending = || clock.pending(&|_, _| 0);
+        let minute = Duration::from_secs(60);
+        assert_eq!(pending(), Vec::<String>::new());
+        let before = clock.steps();
+        queue.add("a");
+        assert_eq!(pending(), [r#"a controller has to process "a""#]);
+        let begin = clock.instant();
+        assert_eq!(queue.next().await, "a");
+        assert_eq!(pending().len(), 1, "it is processed");
+        queue.settle("test", "a", begin, Ok(Next::After(minute)));
+        assert_eq!(pending(), Vec::<String>::new());
+        assert!(clock.steps() > before);
+        clock.advance(minute).unwrap();
+        assert_eq!(pending().len(), 1, "it is due");
+        assert_eq!(queue.next().await, "a");
+        queue.settle("test", "a", begin, Ok(Next::Retry(SOON / 2)));
+        assert_eq!(pending().len(), 1, "it is retried soon");
+        assert_eq!(queue.next().await, "a");
+        queue.settle("test", "a", begin, Ok(Next::Retry(SOON * 60)));
+        assert_eq!(pending(), Vec::<String>::new());
+        drop(queue);
+        assert_eq!(pending(), Vec::<String>::new());
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn run<K, T>(
     feeds: impl Future,
     reconcile: impl Fn(K) -> T + Sync,
 ) where
-    K: Clone + Debug + Eq + Hash + Ord + Send + Sync,
+    K: Clone + Debug + Eq + Hash + Ord + Send + Sync + 'static,
     T: Future<Output = Result<Next, Error>> + Send,
 {
     tokio::select! {

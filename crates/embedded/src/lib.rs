@@ -52,7 +52,7 @@ pub use layout::Layout;
 pub use longshore_apiserver::{
     AuthorizationMode, Effect, FaultError, FaultReport, FaultRule, Faults, Match, WatchEnd,
 };
-pub use longshore_clock::{Clock, ClockError};
+pub use longshore_clock::{Clock, ClockError, SettleError};
 pub use longshore_engine::{ClusterClock, Snapshot};
 pub use longshore_node::{
     CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, ImageUser, LogLimits, NewVolume,

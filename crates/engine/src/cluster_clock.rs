@@ -3,9 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use longshore_clock::{Clock, ClockError};
+use longshore_clock::{Clock, ClockError, SettleError};
+use tokio::time::Instant;
 
 use crate::Engine;
+
+/// How often [`ClusterClock::settle`] checks the components.
+const CHECK_INTERVAL: Duration = Duration::from_millis(2);
+/// The longest timeout: an `Instant` has a maximum.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The clock of a cluster. A manual clock stands still until it is advanced or set.
 #[derive(Debug, Clone)]
@@ -47,7 +53,7 @@ impl ClusterClock {
 
     /// Advances the clock, in one step, and returns the new time. Expired Events have been
     /// removed when it returns. Controllers and nodes act on the new time afterwards, as on
-    /// a change of an object: wait for what they do.
+    /// a change of an object: wait for what they do, or until the cluster has settled.
     ///
     /// # Errors
     /// The clock is that of the system, or the time would be after the year 9999.
@@ -65,5 +71,51 @@ impl ClusterClock {
         self.source().set(at)?;
         self.0.remove_expired_events().await;
         Ok(())
+    }
+    /// Waits until the controllers of the cluster have nothing to do at the current time:
+    /// they have processed all changes of objects, also of those that they wrote, and no
+    /// delay of theirs has passed. Containers run by the system's clock and are not awaited.
+    /// A retry after an error is awaited if it is due within a second.
+    ///
+    /// # Errors
+    /// The clock is that of the system, or the controllers still had work to do after
+    /// `timeout`, of the system's clock.
+    pub async fn settle(&self, timeout: Duration) -> Result<(), SettleError> {
+        let clock = self.source();
+        if !clock.is_manual() {
+            return Err(ClockError::NotManual.into());
+        }
+        let end = Instant::now() + timeout.min(MAX_TIMEOUT);
+        let mut last = None;
+        loop {
+            let before = self.progress(&clock);
+            let pending = clock.pending(&|group, kind| self.newest(group, kind));
+            // Work can be on its way from a component that was already asked to the next.
+            let is_calm = pending.is_empty() && before == self.progress(&clock);
+            if is_calm && last == Some(before) {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                let pending = match pending.is_empty() {
+                    true => "objects still change".to_owned(),
+                    false => pending.join(", "),
+                };
+                return Err(SettleError::Timeout { timeout, pending });
+            }
+            last = is_calm.then_some(before);
+            tokio::time::sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    /// Numbers that grow with each change of an object, and whenever work begins or ends.
+    fn progress(&self, clock: &Clock) -> (u64, u64) {
+        (self.0.revision(), clock.steps())
+    }
+
+    /// The revision of the newest change of a kind.
+    fn newest(&self, group: &str, kind: &str) -> u64 {
+        let state = self.0.state();
+        let id = state.kinds.builtin_id(group, kind);
+        id.map_or(0, |id| state.table(id).newest())
     }
 }

@@ -44,7 +44,7 @@ pub use custom::{CustomKind, PrinterColumn};
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;
-pub use longshore_clock::{Clock as SharedClock, ClockError};
+pub use longshore_clock::{Clock as SharedClock, ClockError, SettleError};
 pub use machine::{Review, ReviewStage, api_service_priorities, scale_kind};
 pub use nesting::NESTING;
 pub use object::Object;

@@ -4,9 +4,13 @@ use std::{fmt::Display, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_embedded::{
-    Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, Options,
+    Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, Options, SettleError,
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyTimeoutError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
 use tokio::sync::Mutex;
 
 use crate::{
@@ -14,7 +18,7 @@ use crate::{
     outputs::{self, TaskOutputs},
     program,
     value::{from_serde, rfc3339, to_json},
-    wait::wait,
+    wait::{limit, wait},
 };
 
 /// A cluster in this process. Other programs connect to it with its kubeconfig.
@@ -165,7 +169,7 @@ impl EmbeddedCluster {
     /// Advances a manual clock by some seconds, in one step. Returns the new time.
     ///
     /// Controllers and nodes then act on the new time, as on a change of an object: wait for
-    /// what they do.
+    /// what they do, or call ``settle``.
     fn advance<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, PyAny>> {
         let step = Duration::try_from_secs_f64(seconds).map_err(|_| {
             PyValueError::new_err(format!("a clock is not advanced by {seconds} seconds"))
@@ -174,6 +178,24 @@ impl EmbeddedCluster {
         let advanced = wait(py, async move { Ok::<_, Error>(clock.advance(step).await) })?;
         let now = advanced.map_err(|error| PyValueError::new_err(error.to_string()))?;
         datetime(py, now)
+    }
+
+    /// Waits until the controllers of the cluster have nothing to do at the current time of a
+    /// manual clock. Containers run by the system's clock and are not awaited.
+    ///
+    /// :raises TimeoutError: If controllers still have work to do after the timeout.
+    #[pyo3(signature = (timeout=30.0))]
+    fn settle(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
+        let timeout = limit(Some(timeout))?.unwrap_or(Duration::MAX);
+        let clock = self.clock.clone();
+        let settled = wait(
+            py,
+            async move { Ok::<_, Error>(clock.settle(timeout).await) },
+        )?;
+        settled.map_err(|error| match error {
+            SettleError::Timeout { .. } => PyTimeoutError::new_err(error.to_string()),
+            error => PyValueError::new_err(error.to_string()),
+        })
     }
 
     /// Stops the pods and the cluster. Further calls do nothing.

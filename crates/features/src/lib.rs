@@ -7,3 +7,7 @@
 //! The tests of all crates depend on it; commands that build the program for tests select it
 //! too. Users' programs and releases do not.
 //! `cargo xtask tidy` reports differences.
+//!
+//! It also has helpers for the tests of several crates, without dependencies.
+
+pub mod small_disk;

@@ -118,6 +118,11 @@ impl RunningCluster {
         paths().kubeconfig()
     }
 
+    /// A command in the network of the cluster, whose API server and loopback it reaches.
+    pub(crate) fn enter(&self, program: &str) -> Command {
+        network::enter(program)
+    }
+
     /// Builds and installs JobSet and Kueue. They remain until the cluster stops.
     pub(crate) fn install_addons(&self) -> Outcome {
         addons::install(&paths())

@@ -7,12 +7,13 @@
 //! `POST` of `/longshore.dev/v1/snapshots`; `DELETE` of
 //! `/longshore.dev/v1/snapshots/{id}`; `POST` of
 //! `/longshore.dev/v1/snapshots/{id}/restore`; `GET`, `PUT` of `/longshore.dev/v1/clock`;
-//! `POST` of `/longshore.dev/v1/clock/advance`.
+//! `POST` of `/longshore.dev/v1/clock/advance`; `POST` of `/longshore.dev/v1/clock/settle`.
 
 use std::time::Duration;
 
 use http::{Method, Response, StatusCode};
 use jiff::Timestamp;
+use longshore_engine::SettleError;
 use longshore_model::{Status, StatusDetails, StatusReason};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -28,6 +29,9 @@ use crate::{
     status_error::StatusError,
     yaml,
 };
+
+/// How long a request to wait for the controllers waits unless it has a timeout.
+const DEFAULT_SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Handles a request for tests. No rule applies to these requests.
 pub(crate) async fn handle(
@@ -111,8 +115,22 @@ pub(crate) async fn handle(
             advanced.map_err(|error| StatusError::bad_request(error.to_string()))?;
             Ok(clock(shared))
         }
+        (&Method::POST, TestPath::Settle) => {
+            let Wait { timeout_seconds } = field(&input::read(body).await?)?;
+            let timeout = Duration::try_from_secs_f64(timeout_seconds).map_err(|_| {
+                StatusError::bad_request(format!("the timeout is not {timeout_seconds} seconds"))
+            })?;
+            let settled = shared.engine.clock().settle(timeout).await;
+            settled.map_err(|error| match error {
+                SettleError::Timeout { .. } => {
+                    StatusError::new(StatusReason::Timeout, error.to_string())
+                }
+                error => StatusError::bad_request(error.to_string()),
+            })?;
+            Ok(clock(shared))
+        }
         (_, TestPath::Clock) => Err(StatusError::wrong_method(&["GET", "PUT"])),
-        (_, TestPath::Advance) => Err(StatusError::wrong_method(&["POST"])),
+        (_, TestPath::Advance | TestPath::Settle) => Err(StatusError::wrong_method(&["POST"])),
         (_, TestPath::Snapshots) => Err(StatusError::wrong_method(&["GET", "POST"])),
         (_, TestPath::Snapshot(_)) => Err(StatusError::wrong_method(&["DELETE"])),
         (_, TestPath::Restore(_)) => Err(StatusError::wrong_method(&["POST"])),
@@ -132,6 +150,18 @@ struct Time {
 #[derive(Deserialize)]
 struct Step {
     seconds: f64,
+}
+
+/// How long to wait for the controllers.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Wait {
+    #[serde(default = "default_timeout")]
+    timeout_seconds: f64,
+}
+
+fn default_timeout() -> f64 {
+    DEFAULT_SETTLE_TIMEOUT.as_secs_f64()
 }
 
 /// Parses a small object from JSON or YAML.

@@ -20,6 +20,8 @@ pub(crate) enum TestPath {
     Clock,
     /// Advances the clock.
     Advance,
+    /// Waits until the controllers have nothing to do.
+    Settle,
 }
 
 impl TestPath {
@@ -34,6 +36,7 @@ impl TestPath {
             ["v1", "snapshots", id, "restore"] => Some(Self::Restore((*id).to_owned())),
             ["v1", "clock"] => Some(Self::Clock),
             ["v1", "clock", "advance"] => Some(Self::Advance),
+            ["v1", "clock", "settle"] => Some(Self::Settle),
             _ => None,
         }
     }

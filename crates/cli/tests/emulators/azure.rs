@@ -8,8 +8,7 @@ use std::{
 
 use crate::{
     checks,
-    process::{Process, script},
-    proxy::Proxy,
+    process::{Emulator, script},
     server::{BUCKET, Server},
 };
 
@@ -17,11 +16,7 @@ const ACCOUNT: &str = "accountoftests";
 /// "hush-not-for-eyes" in base64.
 const KEY: &str = "aHVzaC1ub3QtZm9yLWV5ZXM=";
 
-pub(crate) struct Azurite {
-    proxy: Proxy,
-    server: Process,
-    _folder: tempfile::TempDir,
-}
+pub(crate) struct Azurite(Emulator);
 
 impl Azurite {
     /// Starts an emulator with one container.
@@ -29,20 +24,16 @@ impl Azurite {
         let installed = std::env::var_os("LONGSHORE_TEST_AZURITE");
         let installed = installed.expect("`cargo xtask test --stores` runs this");
         let program = "node_modules/azurite/dist/src/blob/main.js";
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new("node");
-        command
-            .arg(PathBuf::from(installed).join(program))
-            .args(["--blobHost", "127.0.0.1", "--blobPort", "0"])
-            .args(["--disableTelemetry", "--location"])
-            .arg(folder.path())
-            .env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{KEY}"));
-        let server = Process::start(command, folder.path());
-        let azurite = Self {
-            proxy: Proxy::start(server.port),
-            server,
-            _folder: folder,
-        };
+        let azurite = Self(Emulator::start(|folder| {
+            let mut command = Command::new("node");
+            command
+                .arg(PathBuf::from(installed).join(program))
+                .args(["--blobHost", "127.0.0.1", "--blobPort", "0"])
+                .args(["--disableTelemetry", "--location"])
+                .arg(folder)
+                .env("AZURITE_ACCOUNTS", format!("{ACCOUNT}:{KEY}"));
+            command
+        }));
         azurite.request(&["create"], b"");
         azurite
     }
@@ -50,7 +41,7 @@ impl Azurite {
     /// Sends a request with the key of the account; returns the output of the script.
     fn request(&self, words: &[&str], content: &[u8]) -> String {
         let mut child = script("azure_blob.js")
-            .args([&self.server.port.to_string(), ACCOUNT, BUCKET])
+            .args([&self.0.port().to_string(), ACCOUNT, BUCKET])
             .args(words)
             .env("AZURE_STORAGE_ACCOUNT_KEY", KEY)
             .stdin(Stdio::piped())
@@ -70,7 +61,7 @@ impl Server for Azurite {
     }
 
     fn settings(&self) -> Vec<(String, String)> {
-        let endpoint = format!("http://127.0.0.1:{}/{ACCOUNT}", self.proxy.port);
+        let endpoint = format!("{}/{ACCOUNT}", self.0.url());
         let settings = [
             ("AZURE_STORAGE_ENDPOINT", endpoint.as_str()),
             ("AZURE_ALLOW_HTTP", "true"),
@@ -98,12 +89,8 @@ impl Server for Azurite {
             .collect()
     }
 
-    fn stall(&self) {
-        self.proxy.stall();
-    }
-
-    fn resume(&self) {
-        self.proxy.resume();
+    fn emulator(&self) -> &Emulator {
+        &self.0
     }
 }
 

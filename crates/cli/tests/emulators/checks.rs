@@ -110,7 +110,7 @@ fn journals(machine: &Machine) -> Vec<String> {
 
 /// Starts a run, and waits until all parts of its code but one have arrived.
 fn uploading(machine: &Machine, server: &dyn Server) -> Running {
-    server.stall();
+    server.emulator().stall();
     let store = server.url("team");
     let run = ["run", "--name", "job", "--store", &store, "--", "true"];
     let running = Running::start(command(machine, server, &run));
@@ -127,7 +127,7 @@ pub(crate) fn resumed_upload(server: &dyn Server) {
     let killed = uploading(&machine, server);
     killed.signal("KILL");
     killed.end();
-    server.resume();
+    server.emulator().resume();
     assert!(server.objects().is_empty());
     for journal in journals(&machine) {
         for secret in server.secrets() {
@@ -166,7 +166,7 @@ pub(crate) fn interrupted_upload(server: &dyn Server) {
     let running = uploading(&machine, server);
     running.signal("INT");
     running.end().expect(130);
-    server.resume();
+    server.emulator().resume();
     assert!(server.objects().is_empty());
     assert_eq!(journals(&machine), [""; 0]);
 }

@@ -5,39 +5,29 @@ use std::{fs, path::PathBuf};
 
 use crate::{
     checks,
-    process::{Process, script},
-    proxy::Proxy,
+    process::{Emulator, script},
     server::{BUCKET, Server},
 };
 
-pub(crate) struct Google {
-    proxy: Proxy,
-    // Ends before its folder is removed.
-    _server: Process,
-    folder: tempfile::TempDir,
-}
+pub(crate) struct Google(Emulator);
 
 impl Google {
     /// Starts a server with one bucket, which creates the key file of a service account.
     fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut command = script("google_storage.js");
-        command.arg(folder.path()).arg(BUCKET);
-        let server = Process::start(command, folder.path());
-        Self {
-            proxy: Proxy::start(server.port),
-            _server: server,
-            folder,
-        }
+        Self(Emulator::start(|folder| {
+            let mut command = script("google_storage.js");
+            command.arg(folder).arg(BUCKET);
+            command
+        }))
     }
 
     fn key_file(&self) -> PathBuf {
-        self.folder.path().join("key.json")
+        self.0.folder().join("key.json")
     }
 
     /// The IDs of uploads that are neither complete nor aborted.
     fn uploads(&self) -> usize {
-        let folder = self.folder.path().join("uploads");
+        let folder = self.0.folder().join("uploads");
         fs::read_dir(folder).unwrap().count()
     }
 }
@@ -48,7 +38,7 @@ impl Server for Google {
     }
 
     fn settings(&self) -> Vec<(String, String)> {
-        let endpoint = format!("http://127.0.0.1:{}", self.proxy.port);
+        let endpoint = self.0.url();
         let key = self.key_file().display().to_string();
         [
             ("GOOGLE_BASE_URL", endpoint),
@@ -70,11 +60,11 @@ impl Server for Google {
 
     fn put(&self, key: &str, content: &[u8]) {
         let file = key.replace('/', "%2F").replace(' ', "%20");
-        fs::write(self.folder.path().join("objects").join(file), content).unwrap();
+        fs::write(self.0.folder().join("objects").join(file), content).unwrap();
     }
 
     fn objects(&self) -> Vec<(String, usize)> {
-        let files = fs::read_dir(self.folder.path().join("objects")).unwrap();
+        let files = fs::read_dir(self.0.folder().join("objects")).unwrap();
         let of_file = |file: fs::DirEntry| {
             let name = file.file_name().into_string().unwrap();
             let size = usize::try_from(file.metadata().unwrap().len()).unwrap();
@@ -83,12 +73,8 @@ impl Server for Google {
         files.map(|file| of_file(file.unwrap())).collect()
     }
 
-    fn stall(&self) {
-        self.proxy.stall();
-    }
-
-    fn resume(&self) {
-        self.proxy.resume();
+    fn emulator(&self) -> &Emulator {
+        &self.0
     }
 }
 

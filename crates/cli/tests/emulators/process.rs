@@ -6,18 +6,18 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use crate::machine::eventually;
+use crate::{machine::eventually, proxy::Proxy};
 
 /// Dropping it kills the process.
-pub(crate) struct Process {
+struct Process {
     child: Child,
     /// The port that it has announced.
-    pub(crate) port: u16,
+    port: u16,
 }
 
 impl Process {
     /// Starts a server, and waits until it prints its address, `http://127.0.0.1:PORT`.
-    pub(crate) fn start(mut command: Command, folder: &Path) -> Self {
+    fn start(mut command: Command, folder: &Path) -> Self {
         let log = folder.join("log");
         let output = File::create(&log).unwrap();
         let child = command
@@ -45,6 +45,52 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A server with its folder, behind a proxy that can stall.
+pub(crate) struct Emulator {
+    proxy: Proxy,
+    // Ends before its folder is removed.
+    server: Process,
+    folder: tempfile::TempDir,
+}
+
+impl Emulator {
+    /// Starts the server of a command, which gets the folder.
+    pub(crate) fn start(command: impl FnOnce(&Path) -> Command) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Process::start(command(folder.path()), folder.path());
+        Self {
+            proxy: Proxy::start(server.port),
+            server,
+            folder,
+        }
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The port of the server itself.
+    pub(crate) fn port(&self) -> u16 {
+        self.server.port
+    }
+
+    /// The address of the proxy, for the program.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.proxy.port)
+    }
+
+    /// From now on, a connection that has sent half a part stalls; returns at once.
+    pub(crate) fn stall(&self) {
+        self.proxy.stall();
+    }
+
+    /// Ends the connection that stalls.
+    pub(crate) fn resume(&self) {
+        self.proxy.resume();
     }
 }
 

@@ -1,5 +1,7 @@
 //! What the checks need from a server.
 
+use crate::process::Emulator;
+
 /// The bucket, or the container, of the tests.
 pub(crate) const BUCKET: &str = "bundles-of-tests";
 
@@ -19,11 +21,8 @@ pub(crate) trait Server {
     /// The keys and sizes of all objects, without the program.
     fn objects(&self) -> Vec<(String, usize)>;
 
-    /// From now on, a connection that has sent half a part stalls; returns at once.
-    fn stall(&self);
-
-    /// Ends the connection that stalls.
-    fn resume(&self);
+    /// The emulator.
+    fn emulator(&self) -> &Emulator;
 
     /// The URL of a prefix.
     fn url(&self, prefix: &str) -> String {

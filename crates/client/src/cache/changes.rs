@@ -64,6 +64,8 @@ pub(super) struct Subscriber {
 struct Waiting {
     order: VecDeque<String>,
     changes: HashMap<String, VecDeque<SnapshotChange>>,
+    /// The subscriber found no more changes when it last asked.
+    is_idle: bool,
     ended: bool,
 }
 
@@ -92,6 +94,7 @@ impl Subscriber {
 
     fn take(&self) -> Taken {
         let mut waiting = self.waiting.lock();
+        waiting.is_idle = waiting.order.is_empty();
         let Some(key) = waiting.order.pop_front() else {
             return if waiting.ended {
                 Taken::End
@@ -109,6 +112,20 @@ impl Subscriber {
             waiting.order.push_front(key);
         }
         change.map_or(Taken::Nothing, Taken::Change)
+    }
+
+    /// Whether the subscriber has processed all changes: it asked for more.
+    fn is_waiting(&self) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.is_idle && waiting.order.is_empty()
+    }
+
+    /// Returns the next change if it has already arrived.
+    pub(super) fn try_next(&self) -> Option<SnapshotChange> {
+        match self.take() {
+            Taken::Change(change) => Some(change),
+            Taken::End | Taken::Nothing => None,
+        }
     }
 
     /// Returns the next change, or `None` at the end. Cancel safe.
@@ -143,6 +160,12 @@ impl Subscribers {
     pub(super) fn notify(&mut self, change: &SnapshotChange) {
         let push = |weak: &Weak<Subscriber>| weak.upgrade().map(|one| one.push(change)).is_some();
         self.all.retain(push);
+    }
+
+    /// Whether all subscribers have processed all changes.
+    pub(super) fn are_waiting(&self) -> bool {
+        let mut subscribers = self.all.iter().filter_map(Weak::upgrade);
+        subscribers.all(|subscriber| subscriber.is_waiting())
     }
 
     pub(super) fn end(&mut self) {
@@ -208,10 +231,7 @@ impl<K: Object> Changes<K> {
 
     /// Returns the next change if it has already arrived.
     pub fn try_next(&mut self) -> Option<Change<K>> {
-        let change = self.initial().or_else(|| match self.subscriber.take() {
-            Taken::Change(change) => Some(change),
-            Taken::End | Taken::Nothing => None,
-        });
+        let change = self.initial().or_else(|| self.subscriber.try_next());
         change.map(|change| self.wrap(change))
     }
 

@@ -71,9 +71,9 @@ async fn follow<K: Object>(
             Step::Added(snapshot) | Step::Modified(snapshot) => store.upsert(snapshot.compact()),
             Step::Deleted(snapshot) => store.remove(snapshot.compact()),
             Step::Expired => {
-                let (snapshots, _) = session.refill(Keep::Compact).await?;
+                let (snapshots, version) = session.refill(Keep::Compact).await?;
                 check(&snapshots)?;
-                store.replace(snapshots);
+                store.replace(snapshots, version);
             }
         }
         *failures = 0;

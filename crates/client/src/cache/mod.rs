@@ -42,6 +42,7 @@ use store::Store;
 ///
 /// let cache = maps.cache().await?;
 /// assert_eq!(cache.len(), 2);
+/// assert!(!cache.resource_version().is_empty() && cache.is_delivered());
 /// assert!(cache.get(Some("default"), "a").is_some());
 /// assert!(cache.by_namespace("elsewhere").is_empty());
 /// for map in cache.by_label("colour", "red") {
@@ -63,7 +64,7 @@ pub struct Cache<K: Object> {
 impl<K: Object> Cache<K> {
     async fn open(view: View<K>) -> Result<Self> {
         let filled = fresh::first(&view).await?;
-        let store = Arc::new(Store::new(filled.snapshots));
+        let store = Arc::new(Store::new(filled.snapshots, filled.version.clone()));
         let token = CancellationToken::new();
         let (cluster, kind) = (view.cluster().clone(), view.marker().clone());
         let mut session = Session::new(view);
@@ -128,6 +129,20 @@ impl<K: Object> Cache<K> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Returns the resource version of the newest change in the cache, or of the list that
+    /// filled it.
+    #[must_use]
+    pub fn resource_version(&self) -> String {
+        self.store.version()
+    }
+
+    /// Whether every subscriber has processed all changes in the cache: it has received them,
+    /// and asked for more. True without subscribers.
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        self.store.is_delivered()
     }
 
     /// Returns the changes from now on. They begin with a [`Change::Upsert`] for each

@@ -21,6 +21,8 @@ pub(super) struct Store {
 
 struct Writer {
     table: Table,
+    /// The resource version of the newest change.
+    version: String,
     subscribers: Subscribers,
     /// Changes to report after readers see them, so that a subscriber finds each change in
     /// the cache.
@@ -28,7 +30,7 @@ struct Writer {
 }
 
 impl Store {
-    pub(super) fn new(snapshots: Vec<Arc<Snapshot>>) -> Self {
+    pub(super) fn new(snapshots: Vec<Arc<Snapshot>>, version: String) -> Self {
         let mut table = Table::default();
         for snapshot in snapshots {
             table.insert(snapshot);
@@ -37,6 +39,7 @@ impl Store {
             current: ArcSwap::from_pointee(table.clone()),
             writer: Mutex::new(Writer {
                 table,
+                version,
                 subscribers: Subscribers::default(),
                 news: Vec::new(),
             }),
@@ -45,6 +48,15 @@ impl Store {
 
     pub(super) fn current(&self) -> Arc<Table> {
         self.current.load_full()
+    }
+
+    pub(super) fn version(&self) -> String {
+        self.writer.lock().version.clone()
+    }
+
+    /// Whether all subscribers have received all changes and wait for the next.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.writer.lock().subscribers.are_waiting()
     }
 
     /// The subscriber receives every change after the returned table.
@@ -65,13 +77,17 @@ impl Store {
     }
 
     pub(super) fn upsert(&self, snapshot: Arc<Snapshot>) {
-        self.change(|writer| writer.upsert(snapshot));
+        self.change(|writer| {
+            snapshot.version().clone_into(&mut writer.version);
+            writer.upsert(snapshot);
+        });
     }
 
     /// Removes an object. `last` is its last state. Does nothing if the name belongs to
     /// another object.
     pub(super) fn remove(&self, last: Arc<Snapshot>) {
         self.change(|writer| {
+            last.version().clone_into(&mut writer.version);
             let key = table::key_of(&last);
             let known = writer.table.at(&key);
             if known.is_some_and(|known| known.uid() == last.uid()) {
@@ -83,8 +99,9 @@ impl Store {
 
     /// Replaces the contents with a list and reports the differences. Readers see all
     /// changes at once.
-    pub(super) fn replace(&self, snapshots: Vec<Arc<Snapshot>>) {
+    pub(super) fn replace(&self, snapshots: Vec<Arc<Snapshot>>, version: String) {
         self.change(|writer| {
+            writer.version = version;
             let present: HashSet<String> = snapshots.iter().map(|s| table::key_of(s)).collect();
             let known = writer.table.iter().map(|(key, _)| key);
             let gone: Vec<_> = known.filter(|key| !present.contains(&***key)).collect();
@@ -171,7 +188,7 @@ mod tests {
     #[test]
     fn readers_see_a_change_before_it_is_reported() {
         let looks = Arc::new(Looks {
-            store: Store::new(Vec::new()),
+            store: Store::new(Vec::new(), String::new()),
             seen: Mutex::default(),
         });
         let (_, subscriber) = looks.store.subscribe();
@@ -186,7 +203,27 @@ mod tests {
         };
         assert_eq!(reported(&|store| store.upsert(pod(1))).unwrap(), "1");
         assert_eq!(reported(&|store| store.upsert(pod(2))).unwrap(), "2");
-        assert_eq!(reported(&|store| store.replace(vec![pod(3)])).unwrap(), "3");
+        assert_eq!(
+            reported(&|store| store.replace(vec![pod(3)], "3".into())).unwrap(),
+            "3"
+        );
         assert_eq!(reported(&|store| store.remove(pod(4))), None);
+    }
+    /// A subscriber works on a change until it asks for the next.
+    #[test]
+    fn changes_are_delivered_when_subscribers_ask_for_more() {
+        let store = Store::new(vec![pod(1)], "1".into());
+        assert!(store.is_delivered());
+        let (_, subscriber) = store.subscribe();
+        assert!(!store.is_delivered(), "it has not read the first objects");
+        assert!(subscriber.try_next().is_none() && store.is_delivered());
+        store.upsert(pod(2));
+        assert!(!store.is_delivered());
+        assert!(subscriber.try_next().is_some() && !store.is_delivered());
+        assert!(subscriber.try_next().is_none() && store.is_delivered());
+        store.remove(pod(3));
+        assert_eq!(store.version(), "3");
+        drop(subscriber);
+        assert!(store.is_delivered());
     }
 }

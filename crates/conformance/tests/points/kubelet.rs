@@ -16,6 +16,7 @@ use http_body_util::{BodyExt as _, Full, StreamBody, combinators::UnsyncBoxBody}
 use hyper::{body::Frame, service::service_fn};
 use hyper_util::rt::TokioIo;
 use longshore::{Cluster, client::Patch};
+use longshore_model::network::NODE_ADDRESS;
 use longshore_node::{LogLimits, LogReader, NodeAgent, Options};
 use longshore_node_api::{LogRequest, NodeLogs as _};
 use serde_json::json;
@@ -59,7 +60,8 @@ impl Kubelet {
             clock: Default::default(),
         });
         let agent = agent.await.unwrap();
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        // The server connects to the address of the node.
+        let listener = TcpListener::bind((NODE_ADDRESS, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         listener.set_nonblocking(true).unwrap();
         let listener = tokio::net::TcpListener::from_std(listener).unwrap();
@@ -82,7 +84,7 @@ impl Drop for Kubelet {
 }
 
 fn acceptor() -> TlsAcceptor {
-    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let made = rcgen::generate_simple_self_signed([NODE_ADDRESS.to_string()]).unwrap();
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)

@@ -83,7 +83,7 @@ impl Controller {
             None => Arc::make_mut(&mut nodes).remove(&key.name),
         };
         drop(nodes);
-        for key in self.requests.store.lock().keys() {
+        for key in self.requests.store.lock().owned.keys() {
             self.queue.add(key);
         }
     }

@@ -56,7 +56,7 @@ async fn create(
 ) -> Result<(), Error> {
     let mut left = nodes;
     let mut outcome = Ok(());
-    requests.store.lock().begin_creating(&set.meta.uid);
+    requests.store.lock().owned.begin_creating(&set.meta.uid);
     for size in batches(nodes.len().min(BURST)) {
         let Some((batch, rest)) = left.split_at_checked(size) else {
             break;
@@ -70,7 +70,7 @@ async fn create(
             break;
         }
     }
-    requests.store.lock().end_creating(&set.meta.uid);
+    requests.store.lock().owned.end_creating(&set.meta.uid);
     outcome
 }
 

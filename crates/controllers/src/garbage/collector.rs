@@ -35,6 +35,11 @@ pub(super) struct Collector {
 }
 
 impl Collector {
+    /// The clock of the delays.
+    pub(super) fn clock(&self) -> &Clock {
+        self.queue.clock()
+    }
+
     pub(super) fn new(cluster: Cluster, clock: &Clock) -> Self {
         Self {
             cluster,

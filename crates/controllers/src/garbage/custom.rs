@@ -12,7 +12,7 @@ use longshore_client::{Cache, Change, kinds::Any};
 use longshore_model::KindInfo;
 
 use super::collector::Collector;
-use crate::custom;
+use crate::{custom, progress};
 
 /// The delay before another attempt to list a kind.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -61,7 +61,10 @@ pub(super) async fn feed_kind(collector: &Collector, kind: Arc<KindInfo>, is_agg
     loop {
         match collector.view(&kind, None) {
             Ok(view) => match view.cache().await {
-                Ok(cache) => return collector.feed(&kind, &cache).await,
+                Ok(cache) => {
+                    let _followed = progress::follow(collector.clock(), kind.clone(), &cache);
+                    return collector.feed(&kind, &cache).await;
+                }
                 Err(error) => {
                     tracing::debug!(kind = %kind.gvk.kind, %error, "cannot list the objects of a kind");
                 }

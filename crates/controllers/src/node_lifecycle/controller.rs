@@ -22,6 +22,8 @@ use crate::{
     events::{Recorder, Severity, Subject},
 };
 
+/// The name of the controller, for the clock.
+const NAME: &str = "node-lifecycle";
 /// The namespace of the Leases of nodes.
 const LEASES: &str = "kube-node-lease";
 /// The conditions that are unknown if a node does not report.
@@ -71,6 +73,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
     };
     let mut changes = caches.nodes.subscribe();
     let mut health = Health::default();
+    let mut busy = caches.clock.busy(NAME);
     loop {
         let begin = caches.clock.instant();
         match controller.pass(&mut health).await {
@@ -78,12 +81,14 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
             Err(error) => tracing::debug!(%error, "cannot update a node"),
             Ok(()) => {}
         }
+        drop(busy);
         tokio::select! {
-            () = caches.clock.sleep_after(begin, pace.interval) => {}
+            resumed = caches.clock.sleep_before_work(begin, pace.interval, NAME) => busy = resumed,
             change = changes.next() => {
                 if change.is_none() {
                     return;
                 }
+                busy = caches.clock.busy(NAME);
                 // Many nodes report at the same time.
                 let count = u64::try_from(caches.nodes.len()).unwrap_or(u64::MAX);
                 sleep(Duration::from_millis(count / 10)).await;

@@ -39,7 +39,8 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, pace: Pace) {
     let mut known = HashMap::new();
     let mut begin = caches.clock.instant();
     loop {
-        caches.clock.sleep_after(begin, pace.interval).await;
+        let sleep = (caches.clock).sleep_before_work(begin, pace.interval, "pod-gc");
+        let _busy = sleep.await;
         begin = caches.clock.instant();
         let pods = pods(&caches, &mut known);
         let exists = |name: &str| caches.nodes.get(None, name).is_some();

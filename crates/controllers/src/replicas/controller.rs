@@ -75,12 +75,12 @@ impl Controller {
     fn put_set(&self, key: Key, change: &Change<Any>) {
         match change {
             Change::Upsert(item) => match Set::of(self.requests.flavor, item) {
-                Ok(set) => self.store().put_set(set),
+                Ok(set) => self.store().put(set),
                 Err(error) => {
                     tracing::warn!(?key, %error, "cannot read a ReplicaSet or ReplicationController")
                 }
             },
-            Change::Gone(item) => self.store().remove_set(&key, item.uid()),
+            Change::Gone(item) => self.store().remove(&key, item.uid()),
         }
         self.queue.add(key);
     }

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::pod_fields::{ContainerStatus, PodFields};
+use crate::{
+    key::Key,
+    owned::{OwnedPod, Owner},
+    pod_fields::{ContainerStatus, PodFields},
+};
 
 /// The phase of a pod, in the order of deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,22 +23,11 @@ pub(crate) enum Phase {
     Ended,
 }
 
-/// A pod's controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its uid.
-    pub(crate) uid: String,
-}
-
 /// A pod, as far as these controllers need it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodFacts {
-    /// Namespace.
-    pub(crate) namespace: String,
-    /// Name.
-    pub(crate) name: String,
+    /// Namespace and name.
+    pub(crate) key: Key,
     /// Uid.
     pub(crate) uid: String,
     /// The resourceVersion, if it is a number.
@@ -79,8 +72,7 @@ impl PodFacts {
         let ready = ready.map(|c| c.last_transition_time.as_ref().map(|time| time.0));
         let mut owners = meta.owner_references.into_iter();
         Self {
-            namespace: meta.namespace.unwrap_or_default(),
-            name: meta.name,
+            key: Key::new(meta.namespace.as_deref().unwrap_or_default(), &meta.name),
             uid: meta.uid,
             version: meta.resource_version.parse().ok(),
             labels: meta.labels,
@@ -117,5 +109,35 @@ impl PodFacts {
     /// Whether it is being deleted and has not ended.
     pub(crate) fn is_terminating(&self) -> bool {
         self.phase != Phase::Ended && self.deleting
+    }
+}
+
+impl OwnedPod for PodFacts {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    fn set_deleting(&mut self) {
+        self.deleting = true;
     }
 }

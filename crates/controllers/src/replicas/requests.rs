@@ -13,7 +13,6 @@ use super::{
 use crate::{
     concurrent::all,
     events::{Recorder, Severity, Subject},
-    key::Key,
     refusal::{is_terminating, message},
 };
 
@@ -58,8 +57,8 @@ impl Requests {
     }
 
     async fn patch_pod(&self, pod: &PodFacts, patch: Value) -> Result<(), Error> {
-        let view = self.cluster.pods().in_namespace(&pod.namespace)?;
-        match view.patch(&pod.name, &Patch::strategic(patch)).await {
+        let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
+        match view.patch(&pod.key.name, &Patch::strategic(patch)).await {
             Ok(item) => {
                 let pod = facts(&item)?;
                 self.store.lock().put_pod_response(pod);
@@ -111,12 +110,11 @@ impl Requests {
             uid: Some(pod.uid.clone()),
             ..DeleteOptions::default()
         };
-        let key = Key::new(&pod.namespace, &pod.name);
-        let view = self.cluster.pods().in_namespace(&pod.namespace)?;
-        match view.delete(&pod.name, &options).await {
+        let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
+        match view.delete(&pod.key.name, &options).await {
             Ok(()) => {
-                self.store.lock().mark_deleting(&key, &pod.uid);
-                let message = format!("Deleted pod: {}", pod.name);
+                self.store.lock().mark_deleting(&pod.key, &pod.uid);
+                let message = format!("Deleted pod: {}", pod.key.name);
                 self.record_event(set, Severity::Normal, "SuccessfulDelete", &message);
                 Ok(())
             }
@@ -142,7 +140,7 @@ impl Requests {
         match view.patch_status(&set.key.name, &patch).await {
             Ok(item) => {
                 let set = Set::of(self.flavor, &item)?;
-                self.store.lock().put_set_response(set);
+                self.store.lock().put_response(set);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),

@@ -6,11 +6,11 @@ use longshore_client::LabelSelector;
 use serde_json::json;
 
 use super::{
-    facts::{Owner, Phase, PodFacts},
+    facts::{Phase, PodFacts},
     set::Set,
     status::Status,
 };
-use crate::key::Key;
+use crate::{key::Key, owned::Owner};
 
 /// Returns the current time of the tests.
 pub(super) fn now() -> Timestamp {
@@ -38,8 +38,7 @@ pub(super) fn set(replicas: usize) -> Set {
 /// A running and ready pod of the set. Its UID is its name.
 pub(super) fn pod(name: &str) -> PodFacts {
     PodFacts {
-        namespace: "a".into(),
-        name: name.into(),
+        key: Key::new("a", name),
         uid: name.into(),
         version: Some(1),
         labels: [("app".into(), "web".into())].into(),

@@ -19,7 +19,7 @@ use super::{
 use crate::key::Key;
 
 fn names(pods: &[&PodFacts]) -> Vec<String> {
-    pods.iter().map(|pod| pod.name.clone()).collect()
+    pods.iter().map(|pod| pod.key.name.clone()).collect()
 }
 
 fn bare(name: &str) -> PodFacts {
@@ -91,7 +91,7 @@ fn surplus_pods_are_deleted_in_the_order_of_kubernetes() {
     };
     let with = |name: &str, change: fn(&mut PodFacts)| {
         let mut pod = PodFacts {
-            name: name.into(),
+            key: Key::new("a", name),
             uid: name.into(),
             ..old.clone()
         };
@@ -180,7 +180,7 @@ fn the_status_has_counts_and_conditions() {
 #[test]
 fn a_pod_deleted_before_the_create_response_is_not_added() {
     let mut store = Store::default();
-    store.put_set(set(1));
+    store.put(set(1));
     let key = Key::new("a", "p");
     store.begin_creating("s1");
     store.put_pod(pod("p"));
@@ -214,7 +214,7 @@ proptest! {
         order in Just((0_u64..24).collect::<Vec<_>>()).prop_shuffle()
     ) {
         let mut store = Store::default();
-        store.put_set(set(4));
+        store.put(set(4));
         for step in order {
             let (name, version) = (format!("p{}", step % 4), step / 4 + 1);
             store.put_pod(PodFacts {

@@ -75,6 +75,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     };
     let mut requests: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
     let mut waits: FuturesUnordered<BoxFuture<'static, Outcome>> = FuturesUnordered::new();
+    let mut busy = Some(clock.busy("scheduler"));
     loop {
         // All changes are applied first, nodes and claims before pods, so that
         // decisions use the latest state.
@@ -91,6 +92,9 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
             && let Some(decision) = scheduler.state.decide()
         {
             requests.push(execute(scheduler.cluster.clone(), decision, clock.now()).boxed());
+        }
+        if requests.is_empty() {
+            busy = None;
         }
         tokio::select! {
             change = nodes.next() => match change {
@@ -112,6 +116,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
                 scheduler.state.retry(&key, &uid);
             }
         }
+        busy.get_or_insert_with(|| clock.busy("scheduler"));
     }
 }
 

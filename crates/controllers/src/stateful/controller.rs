@@ -60,7 +60,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
     let claims = feed(what, &claims.1, |key, change: &Change<Any>| {
         let namespace = key.namespace.as_str();
         let store = common.store.lock();
-        let affected = store.workloads(namespace);
+        let affected = store.owned.parents(namespace);
         let affected = affected.filter(|set| owns_claim(set, change.item().name()));
         for set in affected {
             controller.queue.add(set.meta.key.clone());
@@ -157,7 +157,7 @@ impl Controller {
         status: &mut Status,
     ) -> Result<(), Error> {
         let store = &self.requests.common.store;
-        store.lock().begin_creating(&set.meta.uid);
+        store.lock().owned.begin_creating(&set.meta.uid);
         let mut outcome = Ok(());
         for phase in phases {
             outcome = self.execute_phase(set, phase, templates, status).await;
@@ -165,7 +165,7 @@ impl Controller {
                 break;
             }
         }
-        store.lock().end_creating(&set.meta.uid);
+        store.lock().owned.end_creating(&set.meta.uid);
         outcome
     }
 

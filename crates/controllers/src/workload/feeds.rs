@@ -27,10 +27,10 @@ pub(crate) fn feeds<'a, W: Workload>(
     let workloads = feed(what, workloads, move |key, change: &Change<Any>| {
         match change {
             Change::Upsert(item) => match W::of(item) {
-                Ok(workload) => requests.store.lock().put(workload),
+                Ok(workload) => requests.store.lock().owned.put(workload),
                 Err(error) => tracing::warn!(what, ?key, %error, "cannot read an object"),
             },
-            Change::Gone(item) => requests.store.lock().remove(&key, item.uid()),
+            Change::Gone(item) => requests.store.lock().owned.remove(&key, item.uid()),
         }
         queue.add(key);
     });
@@ -52,14 +52,14 @@ pub(crate) fn feeds<'a, W: Workload>(
     let pods = feed(what, &caches.pods, move |key, change: &Change<Pod>| {
         let affected = match change {
             Change::Upsert(item) if is_ours::<W>(item.meta()) => match facts(item) {
-                Ok(pod) => requests.store.lock().put_pod(pod),
+                Ok(pod) => requests.store.lock().owned.put_pod(pod),
                 Err(error) => {
                     tracing::warn!(what, ?key, %error, "cannot read a pod");
                     return;
                 }
             },
             Change::Upsert(item) | Change::Gone(item) => {
-                requests.store.lock().remove_pod(&key, item.uid())
+                requests.store.lock().owned.remove_pod(&key, item.uid())
             }
         };
         add(affected);

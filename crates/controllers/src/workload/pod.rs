@@ -6,7 +6,11 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Affinity;
 
 use super::kind::REVISION_LABEL;
-use crate::{key::Key, pod_fields::PodFields};
+use crate::{
+    key::Key,
+    owned::{OwnedPod, Owner},
+    pod_fields::PodFields,
+};
 
 /// The phase of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,15 +25,6 @@ pub(crate) enum Phase {
     Failed,
     /// The node does not report its state.
     Unknown,
-}
-
-/// A pod's controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its uid.
-    pub(crate) uid: String,
 }
 
 /// A pod, as far as these controllers need it.
@@ -164,4 +159,34 @@ pub(crate) fn next_available(
     let next = times.filter(|at| *at > now).min()?;
     let wait = Duration::try_from(next.duration_since(now)).ok()?;
     Some(wait.saturating_add(Duration::from_millis(1)))
+}
+
+impl OwnedPod for PodFacts {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    fn labels(&self) -> &BTreeMap<String, String> {
+        &self.labels
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
+    }
+
+    fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    fn set_deleting(&mut self) {
+        self.deleting = true;
+    }
 }

@@ -102,7 +102,7 @@ impl<W: Workload> Requests<W> {
         match view.patch(&pod.key.name, &Patch::strategic(patch)).await {
             Ok(item) => {
                 let pod = facts(&item)?;
-                self.store.lock().put_pod_response(pod);
+                self.store.lock().owned.put_pod_response(pod);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),
@@ -114,7 +114,7 @@ impl<W: Workload> Requests<W> {
     pub(crate) async fn create_pod(&self, meta: &Meta, pod: &Value) -> Result<String, Error> {
         let view = self.cluster.pods().in_namespace(&meta.key.namespace)?;
         let item = view.create(pod).await?;
-        self.store.lock().created(&meta.uid, facts(&item)?);
+        self.store.lock().owned.created(&meta.uid, facts(&item)?);
         Ok(item.name().to_owned())
     }
 
@@ -127,7 +127,7 @@ impl<W: Workload> Requests<W> {
         let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
         match view.delete(&pod.key.name, &options).await {
             Ok(()) => {
-                self.store.lock().mark_deleting(&pod.key, &pod.uid);
+                self.store.lock().owned.mark_deleting(&pod.key, &pod.uid);
                 Ok(())
             }
             // The pod was deleted, or another pod has its name.
@@ -185,7 +185,7 @@ impl<W: Workload> Requests<W> {
         match view.patch_status(&meta.key.name, &patch).await {
             Ok(item) => {
                 let workload = W::of(&item)?;
-                self.store.lock().put_response(workload);
+                self.store.lock().owned.put_response(workload);
                 Ok(())
             }
             Err(error) if error.is_not_found() => Ok(()),

@@ -6,9 +6,9 @@ use longshore_client::LabelSelector;
 
 use super::{
     kind::Meta,
-    pod::{Owner, Phase, PodFacts},
+    pod::{Phase, PodFacts},
 };
-use crate::key::Key;
+use crate::{key::Key, owned::Owner};
 
 /// Returns the current time of the tests.
 pub(crate) fn now() -> Timestamp {

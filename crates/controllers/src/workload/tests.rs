@@ -45,7 +45,7 @@ impl Workload for Web {
 
 fn store() -> Store<Web> {
     let mut store = Store::default();
-    store.put(Web(meta()));
+    store.owned.put(Web(meta()));
     store
 }
 
@@ -84,7 +84,7 @@ fn matching_objects_are_adopted_and_others_released() {
         deleting(bare("web-late")),
         foreign,
     ] {
-        store.put_pod(pod);
+        store.owned.put_pod(pod);
     }
     let mut orphan = (*revision(1, "v1")).clone();
     orphan.owner = None;
@@ -107,7 +107,7 @@ fn matching_objects_are_adopted_and_others_released() {
 
     let mut gone = meta();
     (gone.deleting, gone.version) = (true, "2".into());
-    store.put(Web(gone));
+    store.owned.put(Web(gone));
     let found = claims(&store);
     assert!(!found.has_changes());
     assert_eq!(names(&found.pods), ["web-going", "web-own"]);
@@ -117,16 +117,19 @@ fn matching_objects_are_adopted_and_others_released() {
 fn a_pod_deleted_before_the_create_response_is_not_added() {
     let mut store = store();
     let key = Key::new("a", "web-0");
-    store.begin_creating("s1");
-    assert_eq!(store.put_pod(pod("web-0")), [Key::new("a", "web")]);
-    assert_eq!(store.remove_pod(&key, "web-0"), [Key::new("a", "web")]);
-    store.created("s1", pod("web-0"));
-    store.end_creating("s1");
+    store.owned.begin_creating("s1");
+    assert_eq!(store.owned.put_pod(pod("web-0")), [Key::new("a", "web")]);
+    assert_eq!(
+        store.owned.remove_pod(&key, "web-0"),
+        [Key::new("a", "web")]
+    );
+    store.owned.created("s1", pod("web-0"));
+    store.owned.end_creating("s1");
     assert!(claims(&store).pods.is_empty());
     // A late message of the watch does not undo an accepted deletion.
-    store.put_pod(pod("web-0"));
-    store.mark_deleting(&key, "web-0");
-    store.put_pod(PodFacts {
+    store.owned.put_pod(pod("web-0"));
+    store.owned.mark_deleting(&key, "web-0");
+    store.owned.put_pod(PodFacts {
         version: Some(2),
         ..pod("web-0")
     });
@@ -143,7 +146,7 @@ proptest! {
         let mut store = store();
         for step in order {
             let (index, version) = (step % 4, step / 4 + 1);
-            store.put_pod(PodFacts {
+            store.owned.put_pod(PodFacts {
                 version: Some(version),
                 owner: pod("").owner.filter(|_| version % 2 == 0),
                 ..pod(&format!("web-{index}"))

@@ -8,4 +8,5 @@ mod jobs;
 mod nodes;
 mod pods;
 mod server;
+mod settle;
 mod workloads;

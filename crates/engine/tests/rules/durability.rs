@@ -11,6 +11,7 @@ use crate::support::{Api, config, kind, names, options, pod};
 use longshore_engine::{
     Engine, Error, OpenError, Options, ReadVersion, Storage, WatchRequest, WatchStart,
 };
+use longshore_features::small_disk::{self, DISK};
 use serde_json::json;
 
 /// The variable with the file of the child process.
@@ -244,10 +245,10 @@ fn may_be_deleted_silently(name: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the child of the test below"]
 async fn child_on_a_small_disk() {
-    let Some(path) = std::env::var_os(FILE) else {
+    let Some(disk) = std::env::var_os(DISK) else {
         return;
     };
-    let path = Path::new(&path);
+    let path = &Path::new(&disk).join("store.redb");
     let other = path.with_extension("other");
     std::fs::write(&other, vec![1; 2 << 20]).unwrap();
     let api = open(path);
@@ -297,36 +298,7 @@ async fn child_on_a_small_disk() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "shows in the test's output")]
 fn a_full_disk_refuses_writes_until_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |inside: &str| {
-        // Root of a user namespace may mount.
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
-        command.arg(format!(
-            "mount -t tmpfs -o size=6m none \"$DISK\" && {inside}"
-        ));
-        command.env("DISK", folder.path());
-        command.env("PROGRAM", std::env::current_exe().unwrap());
-        command.env(FILE, folder.path().join("store.redb"));
-        command.output()
-    };
-    match run("true") {
-        Ok(may) if may.status.success() => {}
-        Ok(may) => {
-            let reason = String::from_utf8_lossy(&may.stderr).into_owned();
-            return eprintln!("skipped: cannot mount a disk: {reason}");
-        }
-        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
-    }
-    let child = "durability::child_on_a_small_disk";
-    let ended = run(&format!(
-        "exec \"$PROGRAM\" --exact {child} --ignored --nocapture"
-    ))
-    .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let out = text(&ended.stdout);
-    assert!(ended.status.success(), "{out}{}", text(&ended.stderr));
-    assert!(out.contains("1 passed"), "{out}");
+    small_disk::run_child(folder.path(), "6m", "durability::child_on_a_small_disk");
 }

@@ -4,6 +4,7 @@
 use std::{fs, io, io::Write as _, sync::Arc, time::Duration};
 
 use futures::StreamExt;
+use longshore_features::small_disk::{self, DISK};
 use longshore_node_api::{LogRequest, NodeLogs as _};
 use tokio::sync::watch;
 
@@ -364,9 +365,6 @@ async fn a_long_line_stays_in_one_file_unless_it_is_too_long() {
     capturing.await.unwrap();
 }
 
-/// The variable with the small disk of the child process.
-const DISK: &str = "LONGSHORE_LOGS_TEST_DISK";
-
 /// A log on a small disk, and the file that fills the disk.
 struct FullDisk {
     reader: LogReader,
@@ -490,36 +488,7 @@ async fn child_on_a_small_disk() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "shows in the test's output")]
 fn a_log_continues_after_the_disk_was_full_and_reports_what_it_lost() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |inside: &str| {
-        // Root of a user namespace may mount.
-        let mut command = std::process::Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
-        command.arg(format!(
-            "mount -t tmpfs -o size=1m none \"$DISK\" && {inside}"
-        ));
-        command.env("DISK", folder.path());
-        command.env(DISK, folder.path());
-        command.env("PROGRAM", std::env::current_exe().unwrap());
-        command.output()
-    };
-    match run("true") {
-        Ok(may) if may.status.success() => {}
-        Ok(may) => {
-            let reason = String::from_utf8_lossy(&may.stderr).into_owned();
-            return eprintln!("skipped: cannot mount a disk: {reason}");
-        }
-        Err(error) => return eprintln!("skipped: cannot run unshare: {error}"),
-    }
-    let child = "logs::tests::child_on_a_small_disk";
-    let ended = run(&format!(
-        "exec \"$PROGRAM\" --exact {child} --ignored --nocapture"
-    ))
-    .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let out = text(&ended.stdout);
-    assert!(ended.status.success(), "{out}{}", text(&ended.stderr));
-    assert!(out.contains("1 passed"), "{out}");
+    small_disk::run_child(folder.path(), "1m", "logs::tests::child_on_a_small_disk");
 }

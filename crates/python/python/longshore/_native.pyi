@@ -611,7 +611,13 @@ class EmbeddedCluster:
         """Advances a manual clock by some seconds, in one step. Returns the new time.
 
         Controllers and nodes then act on the new time, as on a change of an object: wait for
-        what they do.
+        what they do, or call ``settle``.
+        """
+    def settle(self, timeout: float = 30.0) -> None:
+        """Waits until the controllers of the cluster have nothing to do at the current time of a
+        manual clock. Containers run by the system's clock and are not awaited.
+
+        :raises TimeoutError: If controllers still have work to do after the timeout.
         """
     def stop(self) -> None:
         """Stops the pods and the cluster. Further calls do nothing."""

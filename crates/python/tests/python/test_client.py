@@ -224,8 +224,32 @@ class Embedded(unittest.TestCase):
         with longshore.EmbeddedCluster(pods=False) as embedded:
             with self.assertRaisesRegex(ValueError, "with a manual clock"):
                 embedded.advance(1)
+        with longshore.EmbeddedCluster(pods=False) as embedded:
+            with self.assertRaisesRegex(ValueError, "with a manual clock"):
+                embedded.settle()
         with self.assertRaisesRegex(ValueError, "tomorrow"):
             longshore.EmbeddedCluster(pods=False, clock="tomorrow")
+
+    def test_controllers_settle_after_an_advance(self) -> None:
+        pod = {"restartPolicy": "Never", "containers": [
+            {"name": "main", "image": "any", "command": ["true"]}]}
+        with longshore.EmbeddedCluster(clock="2026-01-01T02:59:00Z") as embedded:
+            cluster = embedded.cluster
+            cluster.create({
+                "apiVersion": "batch/v1", "kind": "CronJob",
+                "metadata": {"name": "a", "namespace": "default"},
+                "spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {
+                    "template": {"spec": pod}}}},
+            })
+            embedded.settle()
+            self.assertEqual(len(list(cluster.view("jobs", "default"))), 0)
+            for count in range(1, 4):
+                embedded.advance(60)
+                embedded.settle(timeout=60)
+                self.assertEqual(len(list(cluster.view("pods", "default"))), count)
+            for timeout in [-1, float("nan")]:
+                with self.assertRaises(ValueError):
+                    embedded.settle(timeout)
 
     def test_a_data_dir_in_use_is_rejected(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as one:
