@@ -252,7 +252,9 @@ impl Fixture {
         job["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
         job["spec"]["template"]["metadata"]["labels"]["longshore.dev/sweep"] = name.into();
         job["metadata"]["annotations"]["longshore.dev/metrics"] = r#"["loss"]"#.into();
+        // As the launcher does: a failed combination does not end the others.
         job["spec"]["backoffLimitPerIndex"] = 0.into();
+        job["spec"]["backoffLimit"] = i32::MAX.into();
         self.jobs.create(&job).await.unwrap();
     }
 
