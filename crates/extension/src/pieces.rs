@@ -18,6 +18,9 @@ use tokio::{
 /// The maximum number of pieces that one wait takes from a stream.
 const AT_ONCE: usize = 256;
 
+/// A batch that is read ahead ends when its pieces have this size, in bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// The number of batches that are read ahead.
 const AHEAD: usize = 2;
 
@@ -46,10 +49,14 @@ impl<T: Send + 'static> Pieces<T> {
         Self::of(pieces.ready_chunks(AT_ONCE))
     }
 
-    /// The pieces of a stream that a task reads ahead, up to a thousand pieces. If one piece
-    /// after the other were wanted from a connection, the threads of the reader and of the
-    /// connection would wait for each other each time. Must be called in the runtime.
-    pub(crate) fn ahead(pieces: impl Stream<Item = Next<T>> + Send + 'static) -> Self {
+    /// The pieces of a stream that a task reads ahead, up to a thousand pieces and a few
+    /// megabytes; `size` returns the bytes of a piece. If one piece after the other were wanted
+    /// from a connection, the threads of the reader and of the connection would wait for each
+    /// other each time. Must be called in the runtime.
+    pub(crate) fn ahead(
+        pieces: impl Stream<Item = Next<T>> + Send + 'static,
+        size: fn(&T) -> usize,
+    ) -> Self {
         let (sender, receiver) = mpsc::channel(AHEAD);
         tokio::spawn(async move {
             let mut pieces = pin!(pieces.fuse());
@@ -57,7 +64,7 @@ impl<T: Send + 'static> Pieces<T> {
                 let batch = tokio::select! {
                     biased;
                     () = sender.closed() => return,
-                    batch = batch(pieces.as_mut()) => batch,
+                    batch = batch(pieces.as_mut(), size) => batch,
                 };
                 let Some(batch) = batch else { return };
                 if sender.send(batch).await.is_err() {
@@ -137,12 +144,19 @@ impl<T: Send + 'static> Pieces<T> {
 }
 
 /// The pieces that have arrived, at least one. `None` at the end.
-async fn batch<T>(mut pieces: impl Stream<Item = T> + Unpin) -> Option<Vec<T>> {
-    let mut batch = vec![pieces.next().await?];
+async fn batch<T>(
+    mut pieces: impl Stream<Item = Next<T>> + Unpin,
+    size: fn(&T) -> usize,
+) -> Option<Vec<Next<T>>> {
+    let bytes = |piece: &Next<T>| piece.as_ref().map_or(0, size);
+    let first = pieces.next().await?;
+    let mut total = bytes(&first);
+    let mut batch = vec![first];
     let mut waited = false;
-    while batch.len() < AT_ONCE {
+    while batch.len() < AT_ONCE && total < BATCH_BYTES {
         match pieces.next().now_or_never() {
             Some(Some(piece)) => {
+                total = total.saturating_add(bytes(&piece));
                 batch.push(piece);
                 waited = false;
             }

@@ -8,7 +8,6 @@ use crate::{
     errors::raise,
     face::Face,
     item::patch,
-    pieces::Pieces,
     stream::{Piece, Stream},
     value::{from_serde, to_json},
 };
@@ -123,7 +122,7 @@ impl Proxy {
                 let event = watch.next(None).await.transpose()?;
                 Some((event.map(Piece::Json), watch))
             });
-            Ok::<_, Error>(Stream::of(face, Pieces::ahead(events)))
+            Ok::<_, Error>(Stream::new(face, events))
         };
         face.run(py, opening, |py, stream| {
             Ok(stream.into_pyobject(py)?.into_any().unbind())

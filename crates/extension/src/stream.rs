@@ -49,16 +49,11 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A stream that is read when a piece is wanted.
     pub(crate) fn new(
         face: Face,
         pieces: impl futures::Stream<Item = Result<Piece, Error>> + Send + 'static,
     ) -> Self {
-        Self::of(face, Pieces::new(pieces))
-    }
-
-    pub(crate) fn of(face: Face, pieces: Pieces<Piece>) -> Self {
-        let pieces = Arc::new(pieces);
+        let pieces = Arc::new(Pieces::new(pieces));
         Self { face, pieces }
     }
 }

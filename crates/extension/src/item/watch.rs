@@ -27,7 +27,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Must be called in the runtime.
     pub(crate) fn new(watch: longshore::Watch<Any>, face: Face) -> Self {
-        let events = Arc::new(Pieces::ahead(watch));
+        let events = Arc::new(Pieces::ahead(watch, size));
         Self { events, face }
     }
 
@@ -109,6 +109,16 @@ impl Watch {
     fn __exit__(&self, _raised: &Bound<'_, PyAny>) {
         self.close();
     }
+}
+
+/// The bytes of the objects of an event.
+fn size(event: &WatchEvent<Any>) -> usize {
+    let list = match event {
+        WatchEvent::Resync(list) => &list.items[..],
+        _ => &[],
+    };
+    let items = event.item().into_iter().chain(list);
+    items.fold(0, |sum, item| sum.saturating_add(item.bytes().len()))
 }
 
 /// A `longshore.WatchEvent`.

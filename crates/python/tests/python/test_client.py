@@ -144,6 +144,15 @@ class Client(WithCluster):
         self.assertEqual(seen, versions)
         self.assertEqual(list(watch), [])
 
+    def test_a_watch_of_large_objects_that_is_read_late_has_all_changes(self) -> None:
+        # Together larger than what is read ahead.
+        names = [f"large-{number:02}" for number in range(24)]
+        with self.cluster.view("configmaps", "default").watch() as watch:
+            for name in names:
+                self.cluster.create({**config_map(name), "data": {"text": "x" * 500_000}})
+            seen = [present(watch.next(timeout=10).item).name for _ in names]
+        self.assertEqual(seen, names)
+
     def test_a_waiting_watch_does_not_block_other_threads(self) -> None:
         maps = self.cluster.view("configmaps", "default")
         seen: list[str] = []
