@@ -108,18 +108,14 @@ pub(crate) async fn handle(
         }
         (&Method::POST, TestPath::Advance) => {
             let Step { seconds } = field(&input::read(body).await?)?;
-            let step = Duration::try_from_secs_f64(seconds).map_err(|_| {
-                StatusError::bad_request(format!("a clock is not advanced by {seconds} seconds"))
-            })?;
+            let step = duration("seconds", seconds)?;
             let advanced = shared.engine.clock().advance(step).await;
             advanced.map_err(|error| StatusError::bad_request(error.to_string()))?;
             Ok(clock(shared))
         }
         (&Method::POST, TestPath::Settle) => {
             let Wait { timeout_seconds } = field(&input::read(body).await?)?;
-            let timeout = Duration::try_from_secs_f64(timeout_seconds).map_err(|_| {
-                StatusError::bad_request(format!("the timeout is not {timeout_seconds} seconds"))
-            })?;
+            let timeout = duration("timeoutSeconds", timeout_seconds)?;
             let settled = shared.engine.clock().settle(timeout).await;
             settled.map_err(|error| match error {
                 SettleError::Timeout { .. } => {
@@ -142,19 +138,28 @@ pub(crate) async fn handle(
 
 /// The time to set the clock to.
 #[derive(Deserialize)]
+#[serde(expecting = r#"an object such as {"time": "2026-01-01T00:00:00Z"}"#)]
 struct Time {
     time: Timestamp,
 }
 
 /// By how much to advance the clock.
 #[derive(Deserialize)]
+#[serde(
+    deny_unknown_fields,
+    expecting = r#"an object such as {"seconds": 60}"#
+)]
 struct Step {
     seconds: f64,
 }
 
 /// How long to wait for the controllers.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(
+    rename_all = "camelCase",
+    deny_unknown_fields,
+    expecting = r#"an object such as {"timeoutSeconds": 30}"#
+)]
 struct Wait {
     #[serde(default = "default_timeout")]
     timeout_seconds: f64,
@@ -162,6 +167,15 @@ struct Wait {
 
 fn default_timeout() -> f64 {
     DEFAULT_SETTLE_TIMEOUT.as_secs_f64()
+}
+
+/// The value of a field as a duration.
+fn duration(field: &str, seconds: f64) -> Result<Duration, StatusError> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        StatusError::bad_request(format!(
+            "{field} must be a number of seconds, 0 or above, but is {seconds}"
+        ))
+    })
 }
 
 /// Parses a small object from JSON or YAML.

@@ -183,5 +183,17 @@ async fn clients_wait_over_http() {
             "{timeout}"
         );
     }
+    let body = json!({"timeoutSeconds": -1});
+    let (_, message) = refused(proxy.post(SETTLE, &[], &body).await);
+    assert_eq!(
+        message,
+        "timeoutSeconds must be a number of seconds, 0 or above, but is -1"
+    );
+    let (code, message) = refused(proxy.post(SETTLE, &[], &json!({"timeout": 60})).await);
+    assert_eq!(code, Some(400));
+    assert_eq!(
+        message,
+        "unknown field `timeout`, expected `timeoutSeconds`"
+    );
     embedded.stop().await;
 }
