@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::Args;
 use longshore::model::Quantity;
 use longshore_embedded::{
-    AuditOptions, AuthorizationMode, ImageEntrypoint, ImageUser, Layout, LogLimits,
+    AuditOptions, AuthorizationMode, ImageEntrypoint, ImageUser, Layout, LogLimits, MAX_NODES,
     daemon::{self, Record, SpawnOptions},
 };
 
@@ -49,9 +49,16 @@ pub(crate) struct Wish {
     pub(crate) node: NodeArgs,
 }
 
-/// Options of the node agent.
+/// Options of the nodes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct NodeArgs {
+    /// Number of nodes [default: 1]
+    ///
+    /// More than one shows what happens on several: DaemonSets, affinity, topology spread and
+    /// drained nodes. All run their pods on this machine, and each offers the
+    /// whole CPU and memory of it; GPUs are distributed to them. See docs/node.md.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_NODES)))]
+    nodes: Option<u8>,
     /// Maximum size of a container log file before it is rotated [default: 10Mi]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     container_log_max_size: Option<u64>,
@@ -81,6 +88,11 @@ pub(crate) struct NodeArgs {
 }
 
 impl NodeArgs {
+    /// The number of nodes, if it was set.
+    pub(crate) fn nodes(&self) -> Option<u8> {
+        self.nodes
+    }
+
     pub(crate) fn image_entrypoints(&self) -> Vec<ImageEntrypoint> {
         self.image_entrypoint.clone()
     }
@@ -112,7 +124,8 @@ impl NodeArgs {
         let users = self.image_user.iter();
         let users = users.map(|user| format!("--image-user={}", user.as_str()));
         let images = entrypoints.chain(users);
-        let arguments = size.into_iter().chain(files).chain(images);
+        let nodes = self.nodes.map(|nodes| format!("--nodes={nodes}"));
+        let arguments = nodes.into_iter().chain(size).chain(files).chain(images);
         let root = self.device_root.as_ref().map(|root| {
             let mut argument = OsString::from("--device-root=");
             argument.push(root);
@@ -194,6 +207,7 @@ mod tests {
     #[test]
     fn the_options_of_the_node_are_passed_to_the_background_process() {
         let options = [
+            "--nodes=3",
             "--container-log-max-size=2048",
             "--container-log-max-files=3",
             "--image-entrypoint=nginx=nginx -g 'daemon off;'",

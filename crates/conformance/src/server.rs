@@ -27,7 +27,7 @@ impl Server {
     pub async fn bare() -> Self {
         Self::start_with(Options {
             controllers: false,
-            node: false,
+            nodes: 0,
             ..Options::default()
         })
         .await
@@ -39,7 +39,7 @@ impl Server {
     /// Like [`Server::start`].
     pub async fn without_node() -> Self {
         Self::start_with(Options {
-            node: false,
+            nodes: 0,
             ..Options::default()
         })
         .await

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    AuditOptions, Error, NAME, Options, abandoned, descriptors,
+    AuditOptions, Error, MAX_NODES, Options, abandoned, descriptors,
     end::End,
     files::Durability,
     kubeconfig,
@@ -28,7 +28,7 @@ use crate::{
     lock::Lock,
     namespaces,
     node_link::NodeLink,
-    publish,
+    node_names, publish,
     settings::Settings,
     signer::{AuthoritySigner, KeySigner},
 };
@@ -79,6 +79,9 @@ impl EmbeddedCluster {
     async fn begin(options: Options) -> Result<Self, Error> {
         if let Some(address) = options.listen.filter(|address| !address.ip().is_loopback()) {
             return Err(Error::NotLoopback(address));
+        }
+        if options.nodes > MAX_NODES {
+            return Err(Error::TooManyNodes(options.nodes));
         }
         let (layout, folder) = open_folder(options.data_dir.as_deref())?;
         let lock = take_lock(&layout).await?;
@@ -180,9 +183,9 @@ impl EmbeddedCluster {
             let signer = AuthoritySigner::of(authority.as_ref());
             settings.signer = Some(Signer(Arc::new(signer)));
             settings.token_signer = Some(TokenSigner(Arc::new(KeySigner(token_key))));
-            settings.local_volumes = options.node.then(|| LocalVolumes {
+            settings.local_volumes = (options.nodes > 0).then(|| LocalVolumes {
                 folder: self.layout.volumes(options.ephemeral),
-                node: NAME.to_owned(),
+                nodes: node_names(options.nodes),
             });
             Controllers::start_with(cluster, settings).await.map(Some)
         };
@@ -203,7 +206,7 @@ impl EmbeddedCluster {
             ca_pem: authority.ca_pem(),
         });
         let node = async {
-            if !options.node {
+            if options.nodes == 0 {
                 return Ok(None);
             }
             let data_dir = self.layout.node(options.ephemeral);
@@ -214,7 +217,7 @@ impl EmbeddedCluster {
             let last_end = End::read(&self.layout).map_err(Error::part("node"))?;
             NodeAgent::start(longshore_node::Options {
                 cluster: self.internal.clone().with_user_agent("longshore-node"),
-                name: NAME.to_owned(),
+                nodes: node_names(options.nodes),
                 data_dir,
                 path_prepend: options.program_dir.clone(),
                 access,

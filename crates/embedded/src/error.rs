@@ -3,6 +3,8 @@
 
 use std::{io, path::PathBuf};
 
+use longshore_node::MAX_NODES;
+
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// The reason why an embedded cluster failed to start or stop.
@@ -38,6 +40,9 @@ pub enum Error {
     /// The cluster cannot return to a snapshot.
     #[error("cannot return to the snapshot")]
     Restore(#[source] longshore_engine::Error),
+    /// The options ask for too many nodes.
+    #[error("an embedded cluster has at most {MAX_NODES} nodes, not {0}")]
+    TooManyNodes(u8),
     /// The endpoint's address is not a loopback address.
     #[error("the embedded cluster serves loopback addresses only, not {0}")]
     NotLoopback(std::net::SocketAddr),

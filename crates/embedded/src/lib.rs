@@ -55,14 +55,31 @@ pub use longshore_apiserver::{
 pub use longshore_clock::{Clock, ClockError, SettleError};
 pub use longshore_engine::{ClusterClock, Snapshot};
 pub use longshore_node::{
-    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, ImageUser, LogLimits, NewVolume,
+    CollectFiles, EndedPod, FillVolumes, ImageEntrypoint, ImageUser, LogLimits, MAX_NODES,
+    NewVolume,
 };
 pub use options::Options;
 
 /// The environment variable with the folder of the embedded cluster.
 pub const DATA_DIR_ENV: &str = "LONGSHORE_DATA_DIR";
-/// The name of the cluster, context, user and node of an embedded cluster.
+/// The name of the cluster, context, user and first node of an embedded cluster.
 pub const NAME: &str = "longshore";
+
+/// Returns the names of the nodes of a cluster with this number of them.
+///
+/// ```
+/// use longshore_embedded::node_names;
+///
+/// assert_eq!(node_names(3), ["longshore", "longshore-2", "longshore-3"]);
+/// ```
+#[must_use]
+pub fn node_names(count: u8) -> Vec<String> {
+    let name = |number: u8| match number {
+        1 => NAME.to_owned(),
+        number => format!("{NAME}-{number}"),
+    };
+    (1..=count).map(name).collect()
+}
 
 /// Starts only the API server, in this process: no controllers, no node, no
 /// sockets, nothing on disk. It takes about a millisecond, one thread and little

@@ -10,7 +10,7 @@ use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, ImageUser, LogL
 use crate::AuditOptions;
 
 /// The options of [`EmbeddedCluster::start`](crate::EmbeddedCluster::start). The
-/// default is an ephemeral cluster in this process, with a node and without
+/// default is an ephemeral cluster in this process, with one node and without
 /// sockets.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -28,7 +28,7 @@ pub struct Options {
     pub kubeconfig: Option<PathBuf>,
     /// Start with the objects of another cluster. Requires `ephemeral`.
     pub snapshot: Option<Snapshot>,
-    /// The clock of the cluster: its API server, its controllers and its node. With a
+    /// The clock of the cluster: its API server, its controllers and its nodes. With a
     /// manual clock, time stands still until a test advances it
     /// ([`EmbeddedCluster::clock`]). Clusters with clones of a clock share its time. The
     /// validity of certificates, and timeouts of requests and watches, are always those of
@@ -36,11 +36,13 @@ pub struct Options {
     ///
     /// [`EmbeddedCluster::clock`]: crate::EmbeddedCluster::clock
     pub clock: Clock,
-    /// Run the controllers. Without them and without `node`, only the API server
+    /// Run the controllers. Without them and without nodes, only the API server
     /// runs, for tests of one's own controllers.
     pub controllers: bool,
-    /// Run a node that runs pods as local processes.
-    pub node: bool,
+    /// The number of nodes that run pods as local processes: 0 for none, 1, or more to test
+    /// what happens on several nodes. The first is [`NAME`](crate::NAME), the others
+    /// `longshore-2` and so on. At most [`MAX_NODES`](crate::MAX_NODES).
+    pub nodes: u8,
     /// Serve the fault injection over HTTP, at `/longshore.dev/v1/faults` of the
     /// endpoint, for tests of programs in other languages.
     /// [`EmbeddedCluster::faults`] works without it.
@@ -54,7 +56,7 @@ pub struct Options {
     pub audit: Option<AuditOptions>,
     /// The folder of the `longshore` program. It comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
-    /// How much of each container's log the node keeps.
+    /// How much of each container's log the nodes keep.
     pub log_limits: LogLimits,
     /// The entrypoints by image, for containers without a command and arguments.
     pub image_entrypoints: Vec<ImageEntrypoint>,
@@ -79,7 +81,7 @@ impl Default for Options {
             snapshot: None,
             clock: Clock::system(),
             controllers: true,
-            node: true,
+            nodes: 1,
             faults: false,
             authorization: AuthorizationMode::default(),
             audit: None,
@@ -102,7 +104,7 @@ impl Options {
     pub fn server() -> Self {
         Self {
             controllers: false,
-            node: false,
+            nodes: 0,
             ..Self::default()
         }
     }

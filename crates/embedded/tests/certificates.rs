@@ -19,7 +19,7 @@ const PATH: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 async fn start() -> EmbeddedCluster {
     let options = Options {
         listen: Some(([127, 0, 0, 1], 0).into()),
-        node: false,
+        nodes: 0,
         ..Options::default()
     };
     EmbeddedCluster::start(options).await.unwrap()

@@ -17,7 +17,7 @@ fn durable(dir: &std::path::Path) -> Options {
     Options {
         ephemeral: false,
         data_dir: Some(dir.to_owned()),
-        node: false,
+        nodes: 0,
         ..Options::default()
     }
 }
@@ -313,7 +313,7 @@ async fn hundreds_at_once() {
 async fn the_address_and_certificate_of_the_endpoint_are_available() {
     let options = Options {
         listen: loopback(),
-        node: false,
+        nodes: 0,
         ..Options::default()
     };
     let embedded = EmbeddedCluster::start(options).await.unwrap();
@@ -350,7 +350,7 @@ async fn the_address_and_certificate_of_the_endpoint_are_available() {
 #[tokio::test]
 async fn a_deleted_system_namespace_is_recreated() {
     let embedded = EmbeddedCluster::start(Options {
-        node: false,
+        nodes: 0,
         ..Options::default()
     });
     let embedded = embedded.await.unwrap();
@@ -448,7 +448,7 @@ async fn unsupported_kinds_cause_warnings_unless_other_controllers_may_act() {
     let map = json!({"metadata": {"name": "a"}});
 
     let whole = EmbeddedCluster::start(Options {
-        node: false,
+        nodes: 0,
         ..Options::default()
     });
     let whole = whole.await.unwrap();

@@ -4,7 +4,8 @@ use std::{fmt::Display, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_embedded::{
-    Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, Options, SettleError,
+    Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, MAX_NODES, Options,
+    SettleError,
 };
 use pyo3::{
     exceptions::{PyTimeoutError, PyValueError},
@@ -47,19 +48,31 @@ impl Drop for EmbeddedCluster {
 #[pymethods]
 impl EmbeddedCluster {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     #[pyo3(signature = (
-        *, pods=true, data_dir=None, snapshot=None, clock=None, image_entrypoints=None,
-        image_users=None
+        *, pods=true, nodes=1, data_dir=None, snapshot=None, clock=None,
+        image_entrypoints=None, image_users=None
     ))]
     fn new(
         py: Python<'_>,
         pods: bool,
+        nodes: i64,
         data_dir: Option<PathBuf>,
         snapshot: Option<&Snapshot>,
         clock: Option<&Bound<'_, PyAny>>,
         image_entrypoints: Option<&Bound<'_, PyDict>>,
         image_users: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let number = u8::try_from(nodes).ok();
+        let number = number.filter(|number| (1..=MAX_NODES).contains(number));
+        let number = number.ok_or_else(|| {
+            let text = format!("nodes is a number from 1 to {MAX_NODES}, not {nodes}");
+            PyValueError::new_err(text)
+        })?;
+        if !pods && nodes != 1 {
+            let text = "nodes has no effect without pods: omit pods=False";
+            return Err(PyValueError::new_err(text));
+        }
         let image_entrypoints = by_image(image_entrypoints)?;
         let image_users = by_image(image_users)?;
         let program = match pods {
@@ -79,7 +92,7 @@ impl EmbeddedCluster {
             snapshot: snapshot.map(|snapshot| snapshot.0.clone()),
             clock: clock.map(manual_clock).transpose()?.unwrap_or_default(),
             controllers: pods,
-            node: pods,
+            nodes: if pods { number } else { 0 },
             image_entrypoints,
             image_users,
             program_dir: program.and_then(|program| program.parent().map(PathBuf::from)),

@@ -3,9 +3,25 @@
 
 use std::net::Ipv4Addr;
 
-/// The address of the node. It is not that of `localhost`, because pods can request a port of
-/// one of the two (`hostIP`).
+/// The address of the first node. It is not that of `localhost`, because pods can request a
+/// port of one of the two (`hostIP`).
 pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 7, 0, 1);
+
+/// The maximum number of nodes of an embedded cluster.
+pub const MAX_NODES: u8 = 100;
+
+/// Returns the address of the node with this index, starting at 0.
+///
+/// ```
+/// use longshore_model::network::{NODE_ADDRESS, node_address};
+///
+/// assert_eq!(node_address(0), NODE_ADDRESS);
+/// assert_eq!(node_address(2).to_string(), "127.7.0.3");
+/// ```
+#[must_use]
+pub const fn node_address(index: u8) -> Ipv4Addr {
+    Ipv4Addr::from_bits(NODE_ADDRESS.to_bits().saturating_add(index as u32))
+}
 
 /// The range of cluster IPs in CIDR notation. Pods have the addresses above it.
 pub const SERVICE_CIDR: &str = "127.8.0.0/13";

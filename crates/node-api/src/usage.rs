@@ -27,11 +27,11 @@ pub struct ContainerUsage {
     pub usage: Usage,
 }
 
-/// The usage of a node and of its running containers.
+/// The usage of the nodes of a machine and of their running containers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeUsage {
-    /// The name of the node.
-    pub node: String,
+    /// The names of the nodes. Each has the whole machine.
+    pub nodes: Vec<String>,
     /// The end of the measured period.
     pub at: Timestamp,
     /// The length of the measured period.

@@ -9,15 +9,18 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt as _, future::BoxFuture};
+use futures::{
+    FutureExt as _,
+    future::{BoxFuture, try_join_all},
+};
 use k8s_openapi::api::core::v1::Pod;
-use longshore_client::{Change, Changes, Cluster, FieldSelector, Item, kinds};
+use longshore_client::{Cache, Change, Changes, Cluster, FieldSelector, Item, kinds};
 use longshore_clock::Clock;
-use longshore_model::network::NODE_ADDRESS;
+use longshore_model::network::node_address;
 use longshore_services::{HostPorts, Services};
 use tokio::{
     sync::{mpsc, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
 };
 
 use crate::{
@@ -34,7 +37,8 @@ use crate::{
     hosts::Hosts,
     images::{ImageEntrypoints, ImageUsers},
     logs::LogStore,
-    machine, node,
+    machine,
+    node::{self, NodeInfo},
     pod::{self, Message, Shared},
     remover::Remover,
     sandbox::Spawner,
@@ -54,10 +58,13 @@ const RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The configuration of the agent.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The cluster that the node belongs to.
+    /// The cluster that the nodes belong to.
     pub cluster: Cluster,
-    /// The node's name, for example `longshore`.
-    pub name: String,
+    /// The names of the nodes, for example `longshore`: at least one, at most
+    /// [`MAX_NODES`](crate::MAX_NODES). Each has an address of its own,
+    /// [`node_address`] of its index, and the capacity of the whole machine, except for GPUs,
+    /// which are distributed to the nodes.
+    pub nodes: Vec<String>,
     /// The directory of logs and volumes; created if missing.
     pub data_dir: PathBuf,
     /// A directory that comes first in the `PATH` of pods.
@@ -84,22 +91,23 @@ pub struct Options {
     pub clock: Clock,
 }
 
-/// A running node agent. Stop it with [`NodeAgent::stop`]; dropping it kills
+/// A running agent of the nodes of this machine. Stop it with [`NodeAgent::stop`]; dropping it kills
 /// its pods.
 #[derive(Debug)]
 pub struct NodeAgent {
     logs: LogReader,
     sessions: Sessions,
     stop: watch::Sender<bool>,
-    pods: Option<JoinHandle<()>>,
+    /// The dispatchers of the nodes' pods.
+    pods: JoinSet<()>,
     background: JoinSet<()>,
 }
 
 impl NodeAgent {
-    /// Registers the node and starts to run the pods bound to it.
+    /// Registers the nodes and starts to run the pods bound to them.
     ///
     /// # Errors
-    /// [`Error`]: the data folder cannot be used, or the API rejects the
+    /// [`Error`]: the data folder cannot be used, or the API rejects a
     /// node or the watch of its pods.
     pub fn start(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
         // Boxed, so that this crate compiles the future, not each crate that awaits it.
@@ -109,7 +117,7 @@ impl NodeAgent {
     async fn begin(options: Options) -> Result<Self, Error> {
         let Options {
             cluster,
-            name,
+            nodes: names,
             data_dir,
             path_prepend,
             access,
@@ -142,37 +150,36 @@ impl NodeAgent {
             leftovers.remove_leftovers()
         }));
         let remover = Remover::start().map_err(Error::Spawner)?;
-        let devices = Devices::new(devices::detect(&device_root, |name| env::var(name).ok()));
-        let machine = machine::MachineInfo::read(&data, &devices);
-        let (registered, dns) = futures::join!(
-            node::register(&cluster, &name, &machine, &clock),
-            dns::open(&cluster)
+        let machine = machine::MachineInfo::read(&data);
+        let found = devices::detect(&device_root, |name| env::var(name).ok());
+        let shares = devices::distribute(&found, names.len()).into_iter();
+        let nodes: Vec<(NodeInfo, Devices)> = (0_u8..)
+            .map(node_address)
+            .zip(names.iter().zip(shares.map(Devices::new)))
+            .map(|(address, (name, devices))| {
+                let info = NodeInfo::new(name, address, machine.clone(), &devices);
+                (info, devices)
+            })
+            .collect();
+        let joining = nodes.iter().map(|(info, _)| join(&cluster, info, &clock));
+        let (caches, dns, removed) = futures::join!(
+            try_join_all(joining),
+            dns::open(&cluster),
+            node::remove_earlier(&cluster, &names)
         );
-        registered.map_err(|source| Error::Register {
-            name: name.clone(),
-            source,
-        })?;
-        let bound = FieldSelector::everything().with("spec.nodeName", name.as_str());
-        let cache = cluster
-            .pods()
-            .fields(bound)
-            .cache()
-            .await
-            .map_err(Error::Watch)?;
+        let caches = caches?;
+        removed.map_err(Error::EarlierNodes)?;
 
         let mut background = JoinSet::new();
-        let (events, write_events) = Events::new(cluster.clone(), name.clone(), clock.clone());
-        background.spawn(write_events);
-        background.spawn(restart_on_panic("lease and status", {
-            let (cluster, name) = (cluster.clone(), name.clone());
-            let (machine, clock) = (machine.clone(), clock.clone());
-            move || {
-                let (machine, clock) = (machine.clone(), clock.clone());
-                node::keep_alive(cluster.clone(), name.clone(), machine, clock)
-            }
-        }));
+        for (info, _) in &nodes {
+            background.spawn(restart_on_panic("lease and status", {
+                let (cluster, info, clock) = (cluster.clone(), info.clone(), clock.clone());
+                move || node::keep_alive(cluster.clone(), info.clone(), clock.clone())
+            }));
+        }
         let hosts = Hosts::new();
-        let (services, forward) = Services::new(cluster.clone(), NODE_ADDRESS, clock.clone());
+        let addresses = nodes.iter().map(|(info, _)| info.address).collect();
+        let (services, forward) = Services::new(cluster.clone(), addresses, clock.clone());
         background.spawn(forward);
         let dns = dns.map(|(dns, sockets)| {
             let settings = dns::machine_settings();
@@ -199,60 +206,77 @@ impl NodeAgent {
             }
         }));
         let logs = LogStore::new(data.join(data_folder::LOGS), log_limits);
-        let present: HashSet<String> = cache
-            .items()
-            .iter()
-            .map(|item| item.uid().to_owned())
-            .collect();
+        let items = caches.iter().flat_map(Cache::items);
+        let present: HashSet<String> = items.map(|item| item.uid().to_owned()).collect();
         logs.keep_only(&|uid| present.contains(uid));
         data_folder::remove_stale_pods(&data, &present);
 
         let (stop, stopping) = watch::channel(false);
         let reader = LogReader::new(logs.clone());
-        let shared = Arc::new(Shared {
-            cluster,
-            node: name,
-            addresses: Addresses::new(&data),
-            data,
-            path_prepend,
-            access,
-            machine,
-            agent_privileges: agent_privileges(&spawner),
-            devices,
-            image_entrypoints: ImageEntrypoints(image_entrypoints),
-            image_users: ImageUsers(image_users),
-            spawner,
-            cgroups,
-            allocations: Allocations::default(),
-            hosts,
-            services,
-            host_ports: HostPorts::default(),
-            admitted_ports: AdmittedPorts::default(),
-            dns,
-            logs,
-            running_containers: RunningContainers::default(),
-            usage: UsageMeter::default(),
-            events,
-            fill_volumes,
-            collect_files,
-            remover,
-            stopping,
-            last_end,
-            clock,
-        });
-        admit_earlier_pods(&shared, cache.items());
-        let sessions = Sessions::new(Arc::downgrade(&shared));
-        let changes = cache.subscribe();
-        let pods = tokio::spawn(async move {
-            // The watch ends when the last cache is dropped.
-            let _cache = cache;
-            dispatch(shared, changes).await;
-        });
+        let agent_privileges = Arc::new(agent_privileges(&spawner));
+        let spawner = Arc::new(spawner);
+        let remover = Arc::new(remover);
+        let image_entrypoints = Arc::new(ImageEntrypoints(image_entrypoints));
+        let image_users = Arc::new(ImageUsers(image_users));
+        let addresses = Arc::new(Addresses::new(&data));
+        let host_ports = Arc::new(HostPorts::default());
+        let running_containers = Arc::new(RunningContainers::default());
+        let usage = Arc::new(UsageMeter::default());
+        let mut of_nodes = Vec::new();
+        for (info, devices) in nodes {
+            let name = info.name.clone();
+            let (events, write_events) = Events::new(cluster.clone(), name, clock.clone());
+            background.spawn(write_events);
+            of_nodes.push(Arc::new(Shared {
+                cluster: cluster.clone(),
+                node: info.name,
+                address: info.address,
+                addresses: addresses.clone(),
+                data: data.clone(),
+                path_prepend: path_prepend.clone(),
+                access: access.clone(),
+                machine: info.machine,
+                agent_privileges: agent_privileges.clone(),
+                devices,
+                image_entrypoints: image_entrypoints.clone(),
+                image_users: image_users.clone(),
+                spawner: spawner.clone(),
+                cgroups: cgroups.clone(),
+                allocations: Allocations::default(),
+                hosts: hosts.clone(),
+                services: services.clone(),
+                host_ports: host_ports.clone(),
+                admitted_ports: AdmittedPorts::default(),
+                dns,
+                logs: logs.clone(),
+                running_containers: running_containers.clone(),
+                usage: usage.clone(),
+                events,
+                fill_volumes: fill_volumes.clone(),
+                collect_files: collect_files.clone(),
+                remover: remover.clone(),
+                stopping: stopping.clone(),
+                last_end: last_end.clone(),
+                clock: clock.clone(),
+            }));
+        }
+        let shared = of_nodes.first().map(Arc::downgrade).unwrap_or_default();
+        let sessions = Sessions::new(shared, names);
+        let mut pods = JoinSet::new();
+        for (shared, cache) in of_nodes.into_iter().zip(caches) {
+            admit_earlier_pods(&shared, cache.items());
+            pods.spawn(async move {
+                let changes = cache.subscribe();
+                // The watch ends when the last cache is dropped.
+                let _cache = cache;
+                dispatch(shared, changes).await;
+            });
+        }
         Ok(Self {
             logs: reader,
             sessions,
             stop,
-            pods: Some(pods),
+            pods,
             background,
         })
     }
@@ -274,26 +298,30 @@ impl NodeAgent {
     /// containers terminated and applies their restartPolicy.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
-        if let Some(pods) = &mut self.pods
-            && tokio::time::timeout(STOP_TIMEOUT, &mut *pods)
-                .await
-                .is_err()
-        {
+        let pods = &mut self.pods;
+        let ended = async { while pods.join_next().await.is_some() {} };
+        if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
             tracing::warn!("pods did not end in time; killing them");
-            pods.abort();
-            let _ = pods.await;
+            self.pods.shutdown().await;
         }
-        self.pods = None;
         self.background.shutdown().await;
     }
 }
 
-impl Drop for NodeAgent {
-    fn drop(&mut self) {
-        if let Some(pods) = self.pods.take() {
-            pods.abort();
-        }
-    }
+/// Registers a node; returns the pods that are bound to it.
+async fn join(
+    cluster: &Cluster,
+    info: &NodeInfo,
+    clock: &Clock,
+) -> Result<Cache<kinds::Pod>, Error> {
+    let registered = node::register(cluster, info, clock).await;
+    registered.map_err(|source| Error::Register {
+        name: info.name.clone(),
+        source,
+    })?;
+    let bound = FieldSelector::everything().with("spec.nodeName", info.name.as_str());
+    let pods = cluster.pods().fields(bound);
+    pods.cache().await.map_err(Error::Watch)
 }
 
 /// Determines what this process may do to the processes it starts.

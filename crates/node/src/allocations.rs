@@ -122,11 +122,10 @@ impl Allocations {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::devices::Devices;
 
     #[test]
     fn a_resize_waits_until_it_fits() {
-        let mut machine = MachineInfo::read(std::path::Path::new("/"), &Devices::default());
+        let mut machine = MachineInfo::read(std::path::Path::new("/"));
         (machine.cores, machine.memory) = (2, 1000);
         let allocated = |cpu, memory| Allocated { cpu, memory };
         let all = Allocations::default();

@@ -14,6 +14,9 @@ pub enum Error {
         /// The client's error.
         source: longshore_client::Error,
     },
+    /// The nodes of an earlier agent cannot be listed or deleted.
+    #[error("nodes of an earlier start cannot be removed: {0}")]
+    EarlierNodes(#[source] longshore_client::Error),
     /// The pods of the node cannot be watched.
     #[error("the pods of the node cannot be watched: {0}")]
     Watch(#[source] longshore_client::Error),

@@ -67,7 +67,13 @@ fn requested(pod: &Pod) -> Vec<HostPort> {
 /// Returns what the node forwards to a pod with this address. With `hostNetwork`, the
 /// containers listen at the ports themselves. `is_separate` is whether the containers have
 /// ports of their own; if not, a server that listens on all addresses has the port already.
-pub(crate) fn forwarded(pod: &Pod, address: Ipv4Addr, is_separate: bool) -> Vec<ForwardedPort> {
+/// `node` is the address of the node.
+pub(crate) fn forwarded(
+    pod: &Pod,
+    address: Ipv4Addr,
+    node: Ipv4Addr,
+    is_separate: bool,
+) -> Vec<ForwardedPort> {
     let spec = pod.spec.as_ref();
     let Some(spec) = spec.filter(|spec| spec.host_network != Some(true)) else {
         return Vec::new();
@@ -80,7 +86,7 @@ pub(crate) fn forwarded(pod: &Pod, address: Ipv4Addr, is_separate: bool) -> Vec<
             let host = port.host_port.and_then(|host| u16::try_from(host).ok());
             let host = host.filter(|host| *host > 0);
             let own = u16::try_from(port.container_port).ok();
-            let ips = listened(port.host_ip.as_deref()).into_iter();
+            let ips = listened(port.host_ip.as_deref(), node).into_iter();
             ips.filter_map(move |ip| {
                 let at = SocketAddr::new(ip, host?);
                 let to = SocketAddr::new(IpAddr::V4(address), own?);
@@ -91,12 +97,18 @@ pub(crate) fn forwarded(pod: &Pod, address: Ipv4Addr, is_separate: bool) -> Vec<
 }
 
 /// Returns the addresses at which the node listens for a `hostIP`. All addresses of the node are
-/// those of this machine alone: programs on other machines do not reach the pods.
-fn listened(host_ip: Option<&str>) -> Vec<IpAddr> {
+/// those of this machine alone: programs on other machines do not reach the pods. Of several
+/// nodes, the first has the ports of `localhost`.
+fn listened(host_ip: Option<&str>, node: Ipv4Addr) -> Vec<IpAddr> {
     let ip = host_ip.filter(|text| !text.is_empty());
     match ip.map_or(Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), str::parse) {
         Ok(ip) if ip.is_unspecified() => {
-            vec![IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V4(NODE_ADDRESS)]
+            let localhost = (node == NODE_ADDRESS).then_some(Ipv4Addr::LOCALHOST);
+            localhost
+                .into_iter()
+                .chain([node])
+                .map(IpAddr::V4)
+                .collect()
         }
         Ok(ip) => vec![ip],
         Err(_) => Vec::new(),
@@ -106,6 +118,7 @@ fn listened(host_ip: Option<&str>) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use longshore_model::network::node_address;
     use serde_json::{Value, json};
 
     use super::*;
@@ -180,8 +193,17 @@ mod tests {
         })
         .to_vec();
         let spec = |network: bool| json!({"hostNetwork": network, "containers": [{"name": "c", "ports": ports}]});
-        assert_eq!(forwarded(&pod(spec(false)), address, true), expected);
-        assert_eq!(forwarded(&pod(spec(false)), address, false), expected[..5]);
-        assert_eq!(forwarded(&pod(spec(true)), address, true), []);
+        let at =
+            |network, node, is_separate| forwarded(&pod(spec(network)), address, node, is_separate);
+        assert_eq!(at(false, NODE_ADDRESS, true), expected);
+        assert_eq!(at(false, NODE_ADDRESS, false), expected[..5]);
+        assert_eq!(at(true, NODE_ADDRESS, true), []);
+        let second: Vec<ForwardedPort> = at(false, node_address(1), true);
+        let first = ForwardedPort::new(
+            Some("TCP"),
+            "127.7.0.2:80".parse().unwrap(),
+            SocketAddr::from((address, 8080)),
+        );
+        assert_eq!((second.len(), second.first().copied()), (4, first));
     }
 }

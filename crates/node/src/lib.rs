@@ -93,4 +93,5 @@ pub use fill::{FillVolumes, NewVolume};
 pub use images::{ImageEntrypoint, ImageEntrypointError, ImageUser, ImageUserError};
 pub use last_end::LastEnd;
 pub use logs::{LogLimits, LogReader};
+pub use longshore_model::network::MAX_NODES;
 pub use sessions::Sessions;

@@ -1,10 +1,8 @@
 //! Information about this machine, read once.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{fs, path::Path};
 
-use crate::devices::Devices;
-
-/// The machine information that the node reports.
+/// The machine information that nodes report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MachineInfo {
     /// CPU cores that this process may use.
@@ -13,10 +11,6 @@ pub(crate) struct MachineInfo {
     pub(crate) memory: u64,
     /// Size of the file system that stores the pods, in bytes.
     pub(crate) storage: u64,
-    /// Whole devices by resource.
-    pub(crate) devices: BTreeMap<String, usize>,
-    /// Labels that describe the devices.
-    pub(crate) labels: BTreeMap<String, String>,
     pub(crate) hostname: String,
     pub(crate) kernel: String,
     pub(crate) os_image: String,
@@ -25,9 +19,8 @@ pub(crate) struct MachineInfo {
 }
 
 impl MachineInfo {
-    /// Reads the information of the machine, the file system of `data`, and the
-    /// devices.
-    pub(crate) fn read(data: &Path, devices: &Devices) -> Self {
+    /// Reads the information of the machine and of the file system of `data`.
+    pub(crate) fn read(data: &Path) -> Self {
         let text = |path: &str| {
             fs::read_to_string(path)
                 .unwrap_or_default()
@@ -38,8 +31,6 @@ impl MachineInfo {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             memory: memory(&text("/proc/meminfo")).unwrap_or(0),
             storage: storage(data),
-            devices: devices.amounts(),
-            labels: devices.labels(),
             hostname: text("/proc/sys/kernel/hostname"),
             kernel: text("/proc/sys/kernel/osrelease"),
             os_image: pretty_name(&text("/etc/os-release")).unwrap_or_else(|| "Linux".to_owned()),

@@ -1,14 +1,14 @@
-//! The Node object and its Lease.
+//! The Node objects and their Leases.
 
 use jiff::Timestamp;
-use longshore_client::{Cluster, Error, Patch};
+use longshore_client::{Cluster, DeleteOptions, Error, Patch};
 use longshore_clock::Clock;
-use longshore_model::{network::NODE_ADDRESS, release, time};
+use longshore_model::{release, time};
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
 use crate::{
-    devices,
+    devices::{self, Devices},
     machine::{self, MachineInfo},
 };
 
@@ -18,14 +18,43 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 const RENEWALS_PER_STATUS: u32 = 30;
 const PODS: &str = "250";
 
+/// What the agent reports about one of its nodes.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeInfo {
+    pub(crate) name: String,
+    pub(crate) address: Ipv4Addr,
+    pub(crate) machine: MachineInfo,
+    /// Whole devices by resource.
+    amounts: BTreeMap<String, usize>,
+    /// Labels that describe the devices.
+    labels: BTreeMap<String, String>,
+}
+
+impl NodeInfo {
+    pub(crate) fn new(
+        name: &str,
+        address: Ipv4Addr,
+        machine: MachineInfo,
+        devices: &Devices,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            address,
+            machine,
+            amounts: devices.amounts(),
+            labels: devices.labels(),
+        }
+    }
+}
+
 /// Creates the Node, or updates its labels and status.
 pub(crate) async fn register(
     cluster: &Cluster,
-    name: &str,
-    machine_info: &MachineInfo,
+    info: &NodeInfo,
     clock: &Clock,
 ) -> Result<(), Error> {
-    let node = render(name, machine_info, clock.now());
+    let name = info.name.as_str();
+    let node = render(info, clock.now());
     match cluster.nodes().create(&node).await {
         Ok(_) => {}
         Err(error) if error.is_already_exists() => {
@@ -39,7 +68,7 @@ pub(crate) async fn register(
         }
         Err(error) => return Err(error),
     }
-    write_status(cluster, name, machine_info, clock.now(), clock.now()).await
+    write_status(cluster, info, clock.now(), clock.now()).await
 }
 
 /// Returns patches of the node's labels and of its device counts; entries that
@@ -64,24 +93,48 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
     (labels, resources)
 }
 
+/// The container runtime that nodes of this agent report, without its version.
+const RUNTIME: &str = "longshore";
+
+/// Deletes the nodes of an earlier agent on this machine that this agent does not have. Their
+/// pods are deleted by the controllers.
+pub(crate) async fn remove_earlier(cluster: &Cluster, names: &[String]) -> Result<(), Error> {
+    let nodes = cluster.nodes();
+    for item in nodes.list().await?.items {
+        if names.iter().any(|name| name == item.name()) || !is_of_an_agent(&item.raw()?) {
+            continue;
+        }
+        tracing::info!(node = item.name(), "removing a node of an earlier start");
+        match nodes.delete(item.name(), &DeleteOptions::default()).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether an agent of this program reported a node.
+fn is_of_an_agent(node: &Value) -> bool {
+    let runtime = node.pointer("/status/nodeInfo/containerRuntimeVersion");
+    let runtime = runtime.and_then(Value::as_str).unwrap_or_default();
+    runtime
+        .split_once("://")
+        .is_some_and(|(name, _)| name == RUNTIME)
+}
+
 /// Renews the lease and periodically the status, forever.
-pub(crate) async fn keep_alive(
-    cluster: Cluster,
-    name: String,
-    machine_info: MachineInfo,
-    clock: Clock,
-) {
+pub(crate) async fn keep_alive(cluster: Cluster, info: NodeInfo, clock: Clock) {
     let heartbeat = clock.heartbeat();
     let started = clock.now();
     let mut round = 0;
     loop {
         let (begin, now) = (clock.instant(), clock.now());
-        if let Err(error) = renew(&cluster, &name, now).await {
+        if let Err(error) = renew(&cluster, &info.name, now).await {
             tracing::debug!(%error, "cannot renew the node's lease");
         }
         round = (round + 1) % RENEWALS_PER_STATUS;
         if round == 0
-            && let Err(error) = write_status(&cluster, &name, &machine_info, started, now).await
+            && let Err(error) = write_status(&cluster, &info, started, now).await
         {
             tracing::debug!(%error, "cannot write the node's status");
         }
@@ -111,17 +164,21 @@ async fn renew(cluster: &Cluster, name: &str, now: Timestamp) -> Result<(), Erro
 
 async fn write_status(
     cluster: &Cluster,
-    name: &str,
-    machine_info: &MachineInfo,
+    info: &NodeInfo,
     ready_since: Timestamp,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let status = status(name, machine_info, ready_since, now);
+    let status = status(info, ready_since, now);
     let patch = Patch::strategic(json!({"status": status}));
-    cluster.nodes().patch_status(name, &patch).await.map(drop)
+    cluster
+        .nodes()
+        .patch_status(&info.name, &patch)
+        .await
+        .map(drop)
 }
 
-fn render(name: &str, machine_info: &MachineInfo, now: Timestamp) -> Value {
+fn render(info: &NodeInfo, now: Timestamp) -> Value {
+    let name = info.name.as_str();
     let architecture = machine::architecture();
     let mut node = json!({
         "apiVersion": "v1",
@@ -136,22 +193,23 @@ fn render(name: &str, machine_info: &MachineInfo, now: Timestamp) -> Value {
                 "beta.kubernetes.io/arch": architecture,
             },
         },
-        "status": status(name, machine_info, now, now),
+        "status": status(info, now, now),
     });
-    for (name, value) in &machine_info.labels {
+    for (name, value) in &info.labels {
         node["metadata"]["labels"][name] = value.as_str().into();
     }
     node
 }
 
-fn status(name: &str, machine_info: &MachineInfo, ready_since: Timestamp, now: Timestamp) -> Value {
+fn status(info: &NodeInfo, ready_since: Timestamp, now: Timestamp) -> Value {
+    let machine_info = &info.machine;
     let mut resources = json!({
         "cpu": machine_info.cores.to_string(),
         "memory": format!("{}Ki", machine_info.memory / 1024),
         "ephemeral-storage": format!("{}Ki", machine_info.storage / 1024),
         "pods": PODS,
     });
-    for (name, count) in &machine_info.devices {
+    for (name, count) in &info.amounts {
         resources[name] = count.to_string().into();
     }
     let condition = |kind: &str, holds: bool, reason: &str, message: &str| {
@@ -179,13 +237,13 @@ fn status(name: &str, machine_info: &MachineInfo, ready_since: Timestamp, now: T
             condition("Ready", true, "KubeletReady", "the node agent runs pods as processes"),
         ],
         "addresses": [
-            {"type": "InternalIP", "address": NODE_ADDRESS.to_string()},
-            {"type": "Hostname", "address": name},
+            {"type": "InternalIP", "address": info.address.to_string()},
+            {"type": "Hostname", "address": info.name},
         ],
         "nodeInfo": {
             "architecture": machine::architecture(),
             "bootID": machine_info.boot_id,
-            "containerRuntimeVersion": concat!("longshore://", env!("CARGO_PKG_VERSION")),
+            "containerRuntimeVersion": format!("{RUNTIME}://{}", env!("CARGO_PKG_VERSION")),
             "kernelVersion": machine_info.kernel,
             "kubeProxyVersion": version,
             "kubeletVersion": version,

@@ -26,7 +26,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// not keep the agent alive.
 #[derive(Clone)]
 pub struct Sessions {
+    /// That of one of the nodes. It has the running containers of all.
     shared: Weak<Shared>,
+    /// The names of the nodes.
+    nodes: Arc<[String]>,
 }
 
 impl std::fmt::Debug for Sessions {
@@ -36,8 +39,9 @@ impl std::fmt::Debug for Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(shared: Weak<Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn new(shared: Weak<Shared>, nodes: Vec<String>) -> Self {
+        let nodes = nodes.into();
+        Self { shared, nodes }
     }
 
     fn shared(&self) -> Result<Arc<Shared>, SessionError> {
@@ -135,7 +139,10 @@ impl NodeStreams for Sessions {
         Some(Box::pin(async move {
             let shared = sessions.shared.upgrade()?;
             let containers = shared.running_containers.process_ids();
-            let usage = shared.usage.measure(&shared.node, containers).await?;
+            let usage = shared
+                .usage
+                .measure(sessions.nodes.to_vec(), containers)
+                .await?;
             Some(NodeUsage {
                 at: shared.clock.now(),
                 ..usage

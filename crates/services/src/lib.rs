@@ -4,7 +4,7 @@
 //! and forwards connections (TCP) and packets (UDP) to the ready endpoints, in turn, or each
 //! client to one endpoint if the Service has `sessionAffinity: ClientIP`. The cluster IPs are
 //! loopback addresses ([`longshore_model::network`]), so programs on this machine and pods
-//! reach them alike, without privileges. A node port is forwarded at the address of the node and
+//! reach them alike, without privileges. A node port is forwarded at the addresses of the nodes and
 //! 127.0.0.1. A port without
 //! ready endpoints refuses connections, and connections survive changes of the endpoints, as
 //! with kube-proxy. A port that cannot be opened is reported by an event.
@@ -43,8 +43,8 @@ use self::{
 /// What the parts of this crate share.
 struct Shared {
     cluster: Cluster,
-    /// The address of the node.
-    node: Ipv4Addr,
+    /// The addresses of the nodes.
+    nodes: Vec<Ipv4Addr>,
     /// The clock of the cluster.
     clock: Clock,
     table: Mutex<Table>,
@@ -62,7 +62,7 @@ impl Shared {
     }
 }
 
-/// The Services of a cluster, for the pods of a node. Clones share them.
+/// The Services of a cluster, for the pods of the nodes of a machine. Clones share them.
 #[derive(Clone)]
 pub struct Services(Arc<Shared>);
 
@@ -74,16 +74,16 @@ impl std::fmt::Debug for Services {
 
 impl Services {
     /// Returns the Services of a cluster, and the work that follows and forwards them until
-    /// the cluster is closed. Node ports listen at `node` and 127.0.0.1. Dropping the work closes all
+    /// the cluster is closed. Node ports listen at the addresses `nodes` and 127.0.0.1. Dropping the work closes all
     /// connections.
     pub fn new(
         cluster: Cluster,
-        node: Ipv4Addr,
+        nodes: Vec<Ipv4Addr>,
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let shared = Arc::new(Shared {
             cluster,
-            node,
+            nodes,
             clock,
             table: Mutex::default(),
             names: signal::Sender::new(0),

@@ -80,7 +80,7 @@ async fn apply(shared: &Shared, forwarder: &mut Forwarder, reported: &mut Report
     let (wanted, uid) = {
         let table = shared.table.lock();
         let uid = table.service(key).map(|service| service.uid.clone());
-        (table.listeners(key, shared.node), uid.unwrap_or_default())
+        (table.listeners(key, &shared.nodes), uid.unwrap_or_default())
     };
     let failed = forwarder.apply(key, wanted).await;
     let new = reported.replace(key, failed);

@@ -45,7 +45,7 @@ impl Fixture {
             warn_unhandled_kinds: false,
         });
         let cluster = Cluster::from_service(server.service(), "default");
-        let (services, work) = Services::new(cluster.clone(), NODE_ADDRESS, Clock::system());
+        let (services, work) = Services::new(cluster.clone(), vec![NODE_ADDRESS], Clock::system());
         let work = tokio::spawn(work).abort_handle();
         Self {
             cluster,

@@ -63,7 +63,8 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("resolv.conf");
         std::fs::write(&config, format!("nameserver {nameserver}\n")).unwrap();
-        let (services, work) = Services::new(cluster.clone(), Ipv4Addr::LOCALHOST, Clock::system());
+        let (services, work) =
+            Services::new(cluster.clone(), vec![Ipv4Addr::LOCALHOST], Clock::system());
         let sockets = DnsSockets::open(ADDRESS).unwrap();
         let server = sockets.address();
         let mut tasks = JoinSet::new();

@@ -19,6 +19,8 @@ use crate::{
     run::{Outcome, output},
 };
 
+/// The options of `longshore up`: the tests require two nodes.
+const NODES: [&str; 2] = ["--nodes", "2"];
 /// How many clusters for single tests run at a time.
 const CLUSTERS: usize = 4;
 
@@ -86,7 +88,7 @@ impl Suite<'_> {
 
     /// Runs the others on one cluster.
     fn run_parallel(&self, program: &Path, images: &Images) -> Outcome {
-        let cluster = Embedded::start_with(program, &images.options(), Some(&images.path()))?;
+        let cluster = start(program, images)?;
         let mut tests = Command::new(kubernetes::programs().join("ginkgo"));
         tests
             .args([
@@ -122,7 +124,7 @@ impl Suite<'_> {
                 .pop_front()
         };
         while let Some((number, name)) = next() {
-            let cluster = Embedded::start_with(program, &images.options(), Some(&images.path()))?;
+            let cluster = start(program, images)?;
             let file = |kind: &str| self.reports.join(format!("single-{number}.{kind}"));
             let log = file("log");
             let problem = |error: std::io::Error| format!("{}: {error}", log.display());
@@ -146,6 +148,15 @@ impl Suite<'_> {
         }
         Ok(())
     }
+}
+
+fn start(program: &Path, images: &Images) -> Outcome<Embedded> {
+    let options: Vec<String> = NODES
+        .map(str::to_owned)
+        .into_iter()
+        .chain(images.options())
+        .collect();
+    Embedded::start_with(program, &options, Some(&images.path()))
 }
 
 fn test_program() -> Command {

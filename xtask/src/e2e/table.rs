@@ -10,7 +10,7 @@ pub(super) fn render(groups: &BTreeMap<String, Group>, causes: &Causes) -> Strin
     let mut text = format!(
         "# Kubernetes conformance tests\n\n\
          Results of the end-to-end tests of Kubernetes {} with the label `Conformance` on the\n\
-         embedded cluster with one node. The cluster does not pull images: it runs agnhost in\n\
+         embedded cluster with two nodes. The cluster does not pull images: it runs agnhost in\n\
          place of the agnhost image, and other commands from the host. `cargo xtask e2e`\n\
          generates this file from a complete run.\n\n\
          | Special interest group | Passed | Failed |\n|---|---|---|\n",

@@ -89,6 +89,10 @@ async fn measure(call: &Call) -> Result<NodeUsage, StatusError> {
     })
 }
 
+fn is_measured(node: &str, measured: &NodeUsage) -> bool {
+    measured.nodes.iter().any(|name| name == node)
+}
+
 /// The summary of the kubelet's API: the usage of a node and its pods.
 pub(super) async fn summary(call: Call, name: &str) -> Reply {
     if !matches!(call.method, Method::GET | Method::HEAD) {
@@ -99,12 +103,13 @@ pub(super) async fn summary(call: Call, name: &str) -> Reply {
     let engine = &call.shared.engine;
     let node = engine.get(&std::sync::Arc::new(nodes), None, name, ReadVersion::Latest)?;
     let measured = measure(&call).await?;
-    if measured.node != name {
+    if !is_measured(name, &measured) {
         let text = format!("node {name} is not measured");
         return Err(StatusError::new(StatusReason::ServiceUnavailable, text));
     }
     let pods = engine.list(&ListRequest::of(std::sync::Arc::new(pods)))?;
     let pods = pods.items.iter().map(|pod| pod.value());
+    let pods = pods.filter(|pod| pod["spec"]["nodeName"] == name);
     let summary = summarize(&node.value(), pods, &measured);
     Ok(reply::value(StatusCode::OK, &summary))
 }
@@ -114,7 +119,7 @@ fn summarize(node: &Value, pods: impl Iterator<Item = Value>, measured: &NodeUsa
     let (cpu, memory) = statistics([measured.machine], measured);
     json!({
         "node": {
-            "nodeName": measured.node,
+            "nodeName": node["metadata"]["name"],
             "startTime": node["metadata"]["creationTimestamp"],
             "cpu": cpu,
             "memory": memory,
@@ -201,7 +206,7 @@ fn not_found(plural: &str, name: &str) -> StatusError {
 }
 
 fn of_node(node: &Value, measured: &NodeUsage) -> Option<Value> {
-    let is_it = node["metadata"]["name"] == measured.node.as_str();
+    let is_it = is_measured(node["metadata"]["name"].as_str()?, measured);
     let mut metrics = frame("NodeMetrics", node, measured);
     metrics["usage"] = quantities(measured.machine);
     is_it.then_some(metrics)
@@ -269,7 +274,7 @@ mod tests {
             usage: usage(250_000_000, 2048),
         };
         let measured = NodeUsage {
-            node: "here".to_owned(),
+            nodes: vec!["there".to_owned(), "here".to_owned()],
             at: jiff::Timestamp::UNIX_EPOCH,
             window: Duration::from_millis(1500),
             machine: usage(1_500_000_000, 4096),
@@ -297,7 +302,7 @@ mod tests {
         assert_eq!(of_pod(&pod, &measured), Some(expected));
         assert_eq!(of_pod(&json!({"metadata": {"uid": "w"}}), &measured), None);
         let pods = [pod, json!({"metadata": {"name": "q", "uid": "w"}})].into_iter();
-        let summary = summarize(&json!({}), pods, &measured);
+        let summary = summarize(&json!({"metadata": {"name": "here"}}), pods, &measured);
         assert_eq!(summary["node"]["nodeName"], "here");
         assert_eq!(summary["node"]["memory"]["workingSetBytes"], 4096);
         let pods = summary["pods"].as_array();

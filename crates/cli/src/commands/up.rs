@@ -40,6 +40,7 @@ use crate::{
   longshore up --ephemeral --data-dir /tmp/try
   longshore up --ephemeral --faults
   longshore up --ephemeral --faults --clock 2026-01-01T00:00:00Z
+  longshore up --nodes 3
   longshore up --image-entrypoint 'trainer=python -m trainer'
   longshore up --kubeconfig ./kubeconfig && KUBECONFIG=./kubeconfig kubectl get nodes")]
 pub(crate) struct UpArgs {
@@ -170,6 +171,15 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
                 )
                 .hint("stop it with `longshore down` first"));
             }
+            if let Some(nodes) = args.node.nodes()
+                && nodes != record.nodes
+            {
+                let running = ui::count(record.nodes.into(), "node");
+                return Err(Error::usage(format!(
+                    "the embedded cluster is already running with {running}, not {nodes}"
+                ))
+                .hint("stop it with `longshore down` first"));
+            }
             if let Some(mode) = args.authorization_mode
                 && mode.as_str() != record.authorization_mode
             {
@@ -297,6 +307,7 @@ fn serve_options(
         clock: args.clock.unwrap_or_default().clock(),
         authorization: args.authorization_mode.unwrap_or_default(),
         audit: audit_options(args)?,
+        nodes: args.node.nodes().unwrap_or(1),
         log_limits: args.node.log_limits(),
         image_entrypoints: args.node.image_entrypoints(),
         image_users: args.node.image_users(),

@@ -61,6 +61,22 @@ fn fault_injection_requires_its_option() {
 }
 
 #[test]
+fn several_nodes_are_an_option_of_the_start() {
+    let machine = Machine::new();
+    let up = |nodes: &str| machine.longshore(&["up", "--ephemeral", "--nodes", nodes]);
+    let refused = up("0").expect(2);
+    assert!(refused.err.contains("1..=100"), "{}", refused.err);
+    up("2").expect(0);
+    let nodes = machine.longshore(&["get", "nodes", "--output", "name"]);
+    assert_eq!(nodes.expect(0).out, "node/longshore\nnode/longshore-2\n");
+    up("2").expect(0);
+    let refused = up("3").expect(2);
+    let problem = "the embedded cluster is already running with 2 nodes, not 3";
+    assert!(refused.err.contains(problem), "{}", refused.err);
+    machine.longshore(&["up"]).expect(0);
+}
+
+#[test]
 fn a_manual_clock_starts_at_its_time() {
     let machine = Machine::new();
     let alone = machine.longshore(&["up", "--clock", "manual"]).expect(2);

@@ -42,7 +42,7 @@ impl Kubelet {
     pub(crate) async fn start(cluster: &Cluster, name: &str, folder: PathBuf, uids: &Uids) -> Self {
         let agent = NodeAgent::start(Options {
             cluster: cluster.clone(),
-            name: name.to_owned(),
+            nodes: vec![name.to_owned()],
             data_dir: folder,
             path_prepend: None,
             access: None,

@@ -64,7 +64,7 @@ impl Fixture {
         change(&mut options);
         options.local_volumes = self.local_volumes.as_ref().map(|temp| LocalVolumes {
             folder: temp.path().join("volumes"),
-            node: "n".into(),
+            nodes: vec!["n".into()],
         });
         let controllers = Controllers::start_with(self.cluster.clone(), options).await;
         self.controllers = Some(controllers.unwrap());

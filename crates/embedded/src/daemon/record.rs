@@ -31,6 +31,9 @@ pub struct Record {
     /// Whether its clock is advanced over HTTP.
     #[serde(default)]
     pub manual_clock: bool,
+    /// The number of nodes.
+    #[serde(default = "one_node")]
+    pub nodes: u8,
     /// What decides about requests: `RBAC` or `AlwaysAllow`.
     #[serde(default)]
     pub authorization_mode: String,
@@ -39,6 +42,11 @@ pub struct Record {
     pub audit_log: Option<PathBuf>,
     /// The version of the program that runs the cluster.
     pub version: String,
+}
+
+/// The number of nodes of clusters whose record has none.
+const fn one_node() -> u8 {
+    1
 }
 
 impl Record {
@@ -98,6 +106,7 @@ mod tests {
             on_demand: false,
             faults: false,
             manual_clock: false,
+            nodes: 1,
             authorization_mode: "RBAC".into(),
             audit_log: None,
             version: "0".into(),

@@ -39,7 +39,9 @@ pub struct ServeOptions {
     pub audit: Option<AuditOptions>,
     /// A folder that comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
-    /// How much of each container's log the node keeps.
+    /// See [`Options::nodes`].
+    pub nodes: u8,
+    /// How much of each container's log the nodes keep.
     pub log_limits: LogLimits,
     /// See [`Options::image_entrypoints`].
     pub image_entrypoints: Vec<ImageEntrypoint>,
@@ -87,7 +89,7 @@ pub async fn serve(
         listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
         kubeconfig: options.kubeconfig.clone(),
         controllers: true,
-        node: true,
+        nodes: options.nodes,
         faults: options.faults,
         authorization: options.authorization,
         audit: options.audit.clone(),
@@ -166,6 +168,7 @@ fn write_record(
         on_demand: options.on_demand,
         faults: options.faults,
         manual_clock: options.clock.is_manual(),
+        nodes: options.nodes,
         authorization_mode: options.authorization.as_str().to_owned(),
         audit_log: options.audit.as_ref().map(|audit| audit.log.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),

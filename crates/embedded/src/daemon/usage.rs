@@ -151,6 +151,7 @@ mod tests {
             on_demand: true,
             faults: false,
             manual_clock: false,
+            nodes: 1,
             authorization_mode: String::new(),
             audit_log: None,
             version: String::new(),

@@ -19,7 +19,7 @@ pub(crate) fn seconds(count: u64) -> Duration {
 pub(crate) async fn start(node: bool) -> EmbeddedCluster {
     let options = Options {
         clock: Clock::manual(START.parse().unwrap()),
-        node,
+        nodes: u8::from(node),
         ..Options::default()
     };
     EmbeddedCluster::start(options).await.unwrap()

@@ -151,7 +151,7 @@ async fn clients_wait_over_http() {
     let options = Options {
         clock: Clock::manual(START.parse().unwrap()),
         faults: true,
-        node: false,
+        nodes: 0,
         ..Options::default()
     };
     let embedded = EmbeddedCluster::start(options).await.unwrap();

@@ -61,6 +61,25 @@ pub(crate) fn detect(root: &Path, variable: impl Fn(&str) -> Option<String>) -> 
     found.filter(|group| !group.devices.is_empty()).collect()
 }
 
+/// Distributes the devices of this machine to `nodes` nodes in turn.
+pub(crate) fn distribute(groups: &[Group], nodes: usize) -> Vec<Vec<Group>> {
+    let share = |node: usize| {
+        let groups = groups.iter().map(|group| {
+            let devices = group.devices.iter().skip(node).step_by(nodes);
+            let mut share = Group {
+                devices: devices.cloned().collect(),
+                ..group.clone()
+            };
+            if let Some(count) = share.labels.get_mut(nvidia::COUNT_LABEL) {
+                *count = share.devices.len().to_string();
+            }
+            share
+        });
+        groups.filter(|group| !group.devices.is_empty()).collect()
+    };
+    (0..nodes).map(share).collect()
+}
+
 /// Returns the trimmed text of a small file.
 fn text(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;

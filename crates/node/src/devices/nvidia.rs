@@ -5,6 +5,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 use super::{Device, Group, folders, joined, label, may_use, text, visible};
 
 pub(super) const RESOURCE: &str = "nvidia.com/gpu";
+/// The label that counts the devices.
+pub(super) const COUNT_LABEL: &str = "nvidia.com/gpu.count";
 const DRIVER: &str = "proc/driver/nvidia";
 
 /// The driver's information about one GPU.
@@ -109,14 +111,13 @@ fn labels(
     model: Option<&str>,
     count: usize,
 ) -> BTreeMap<String, String> {
-    let mut labels = BTreeMap::new();
+    let mut labels = BTreeMap::from([(COUNT_LABEL.to_owned(), count.to_string())]);
     let mut set = |name: &str, value: String| {
         if !value.is_empty() {
             labels.insert(format!("nvidia.com/{name}"), value);
         }
     };
     set("gpu.present", "true".to_owned());
-    set("gpu.count", count.to_string());
     set("gpu.replicas", "1".to_owned());
     set("gpu.sharing-strategy", "none".to_owned());
     set("gpu.product", label(model.unwrap_or_default()));

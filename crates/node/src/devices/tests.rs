@@ -1,12 +1,12 @@
 //! Tests with fake trees of the kernel's files.
 #![allow(clippy::unwrap_used)]
 
-use std::{fs, path::Path};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use k8s_openapi::api::core::v1::Container;
 use serde_json::json;
 
-use super::{Allocation, Devices, Group, detect};
+use super::{Allocation, Devices, Group, RESOURCES, detect, distribute, nvidia};
 
 fn write(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
@@ -84,6 +84,30 @@ fn given(allocation: Allocation, name: &str) -> String {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn devices_are_distributed_to_the_nodes_in_turn() {
+    let machine = machine();
+    let groups = detect(machine.path(), none);
+    let shares = |nodes: usize| -> Vec<(BTreeMap<String, usize>, Option<String>)> {
+        let shares = distribute(&groups, nodes).into_iter().map(Devices::new);
+        let seen = |devices: Devices| {
+            let count = devices.labels().get(nvidia::COUNT_LABEL).cloned();
+            (devices.amounts(), count)
+        };
+        shares.map(seen).collect()
+    };
+    let amounts = |count: usize| -> BTreeMap<String, usize> {
+        RESOURCES.map(|name| (name.to_owned(), count)).into()
+    };
+    assert_eq!(shares(1), [(amounts(2), Some("2".to_owned()))]);
+    let expected = [
+        (amounts(1), Some("1".to_owned())),
+        (amounts(1), Some("1".to_owned())),
+        (BTreeMap::new(), None),
+    ];
+    assert_eq!(shares(3), expected);
 }
 
 #[test]

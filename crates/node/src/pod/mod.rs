@@ -8,7 +8,7 @@ mod start;
 mod status;
 mod worker;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};
 
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::Cluster;
@@ -52,41 +52,45 @@ pub(crate) fn has_ended(pod: &Pod) -> bool {
     status::Phase::of(pod).is_terminal()
 }
 
-/// State that all pods of a node share.
+/// State that all pods of a node share. The nodes of one machine share what is in an `Arc`, and
+/// what clones share.
 pub(crate) struct Shared {
     pub(crate) cluster: Cluster,
+    /// The name of the node.
     pub(crate) node: String,
+    /// The address of the node.
+    pub(crate) address: Ipv4Addr,
     pub(crate) data: PathBuf,
     pub(crate) path_prepend: Option<PathBuf>,
     /// How pods reach the API.
     pub(crate) access: Option<ApiAccess>,
     pub(crate) machine: machine::MachineInfo,
     pub(crate) devices: Devices,
-    pub(crate) image_entrypoints: ImageEntrypoints,
-    pub(crate) image_users: ImageUsers,
-    pub(crate) spawner: Spawner,
+    pub(crate) image_entrypoints: Arc<ImageEntrypoints>,
+    pub(crate) image_users: Arc<ImageUsers>,
+    pub(crate) spawner: Arc<Spawner>,
     /// Enforce the limits of pods.
     pub(crate) cgroups: Cgroups,
     /// CPU and memory that pods have.
     pub(crate) allocations: Allocations,
     /// What the agent may do to containers' processes.
-    pub(crate) agent_privileges: AgentPrivileges,
-    pub(crate) addresses: Addresses,
+    pub(crate) agent_privileges: Arc<AgentPrivileges>,
+    pub(crate) addresses: Arc<Addresses>,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) services: Services,
     /// Ports of the node that are forwarded to pods.
-    pub(crate) host_ports: HostPorts,
+    pub(crate) host_ports: Arc<HostPorts>,
     /// Ports of the node that pods have requested.
     pub(crate) admitted_ports: AdmittedPorts,
     /// The cluster's DNS server.
     pub(crate) dns: Option<ClusterDns>,
     pub(crate) logs: Arc<LogStore>,
-    pub(crate) running_containers: RunningContainers,
+    pub(crate) running_containers: Arc<RunningContainers>,
     pub(crate) events: Events,
-    pub(crate) usage: UsageMeter,
+    pub(crate) usage: Arc<UsageMeter>,
     pub(crate) fill_volumes: Option<Arc<dyn FillVolumes>>,
     pub(crate) collect_files: Option<Arc<dyn CollectFiles>>,
-    pub(crate) remover: Remover,
+    pub(crate) remover: Arc<Remover>,
     /// Becomes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) last_end: Option<LastEnd>,

@@ -11,7 +11,6 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use longshore_model::network::NODE_ADDRESS;
 
 use super::{Shared, WORK_DIR, messages};
 use crate::{
@@ -114,7 +113,7 @@ pub(super) fn hostname(pod: &Pod) -> String {
 pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodValues {
     downward::PodValues {
         pod_ip: address.to_string(),
-        host_ip: NODE_ADDRESS.to_string(),
+        host_ip: shared.address.to_string(),
         node_name: shared.node.clone(),
         cores: shared.machine.cores as f64,
         memory: shared.machine.memory as f64,

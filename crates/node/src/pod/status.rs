@@ -115,7 +115,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) phase: Phase,
     pub(crate) policy: Policy,
     pub(crate) address: Option<Ipv4Addr>,
-    pub(crate) host_address: &'a str,
+    pub(crate) host_address: Ipv4Addr,
     pub(crate) started: Option<Timestamp>,
     /// Why the agent ended the pod.
     pub(crate) reason: Option<(&'static str, String)>,
@@ -153,8 +153,9 @@ pub(crate) fn render(inputs: &Inputs<'_>) -> Value {
     if inputs.is_rejected {
         return Value::Object(status);
     }
-    status.insert("hostIP".to_owned(), inputs.host_address.into());
-    status.insert("hostIPs".to_owned(), json!([{"ip": inputs.host_address}]));
+    let host = inputs.host_address.to_string();
+    status.insert("hostIP".to_owned(), host.as_str().into());
+    status.insert("hostIPs".to_owned(), json!([{"ip": host}]));
     if let Some(address) = inputs.address {
         status.insert("podIP".to_owned(), address.to_string().into());
         status.insert("podIPs".to_owned(), json!([{"ip": address.to_string()}]));
@@ -446,7 +447,7 @@ mod tests {
             phase,
             policy: Policy::Never,
             address: Some(Ipv4Addr::new(127, 16, 0, 1)),
-            host_address: "127.0.0.1",
+            host_address: Ipv4Addr::LOCALHOST,
             started: Some(now()),
             reason: None,
             is_rejected: false,
@@ -510,7 +511,7 @@ mod tests {
                 phase: Phase::Running,
                 policy: Policy::Always,
                 address: None,
-                host_address: "127.0.0.1",
+                host_address: Ipv4Addr::LOCALHOST,
                 started: None,
                 reason: None,
                 is_rejected: false,

@@ -57,7 +57,7 @@ impl UsageMeter {
     /// cannot be read.
     pub(crate) async fn measure(
         &self,
-        node: &str,
+        nodes: Vec<String>,
         containers: Vec<ContainerProcess>,
     ) -> Option<NodeUsage> {
         let ids: Vec<MeasuredProcess> = containers
@@ -102,7 +102,7 @@ impl UsageMeter {
             })
         });
         Some(NodeUsage {
-            node: node.to_owned(),
+            nodes,
             at: Timestamp::now(),
             window,
             machine: usage(Some(&before.machine), &after.machine),
@@ -206,7 +206,10 @@ mod tests {
             id: i32::MAX,
             ..own.clone()
         };
-        let measured = meter.measure("here", vec![own, gone]).await.unwrap();
+        let measured = meter
+            .measure(vec!["here".to_owned()], vec![own, gone])
+            .await
+            .unwrap();
         assert_eq!(measured.containers.len(), 1);
         let usage = measured.containers[0].usage;
         assert!(usage.memory > 1 << 20, "{usage:?}");

@@ -52,7 +52,7 @@ impl Stage {
     pub(super) async fn start(&mut self) {
         let options = Options {
             cluster: self.cluster.clone(),
-            name: "here".to_owned(),
+            nodes: vec!["here".to_owned()],
             data_dir: self.folder.path().join("data"),
             path_prepend: None,
             access: self.access.clone(),

@@ -563,6 +563,8 @@ class Proxy:
 class EmbeddedCluster:
     """A cluster in this process. With ``pods=False``, only the API server, for tests.
 
+    ``nodes`` is the number of nodes, which all run their pods on this machine: ``longshore``,
+    ``longshore-2`` and so on.
     Other programs connect to it with ``kubeconfig``. With a ``data_dir``, its objects persist.
     With a ``clock``, time stands still until ``advance``: it is the first time, or ``"manual"``
     for the current time. ``image_entrypoints`` has the command by image, for containers without a
@@ -574,6 +576,7 @@ class EmbeddedCluster:
         self,
         *,
         pods: bool = True,
+        nodes: int = 1,
         data_dir: str | os.PathLike[str] | None = None,
         snapshot: Snapshot | None = None,
         clock: datetime | str | None = None,

@@ -77,9 +77,9 @@ class TestCluster:
 
 
 @contextmanager
-def embedded_cluster(*, pods: bool = False) -> Iterator[TestCluster]:
-    """A new embedded cluster, only its API server by default."""
-    with EmbeddedCluster(pods=pods) as embedded:
+def embedded_cluster(*, pods: bool = False, nodes: int = 1) -> Iterator[TestCluster]:
+    """A new embedded cluster, only its API server by default. With ``pods``, it has ``nodes`` nodes."""
+    with EmbeddedCluster(pods=pods, nodes=nodes) as embedded:
         kubeconfig = embedded.kubeconfig
         if kubeconfig is None:
             raise KubeError("the embedded cluster has no kubeconfig")

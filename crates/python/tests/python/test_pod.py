@@ -7,10 +7,12 @@ import time
 import unittest
 
 import longshore
+import longshore.testing
 
 PROGRAM = """
 import os, pathlib, time
 import longshore
+import longshore.testing
 resolver = longshore.KubernetesClusterResolver({"worker": ["job-name=train"]})
 spec = longshore.ClusterSpec(resolver.wait({"worker": 2}, timeout=60))
 print(resolver.task_type, resolver.task_id, resolver.master() == "grpc://" + spec.task_address("worker", resolver.task_id))
@@ -74,6 +76,14 @@ class Pod(unittest.TestCase):
                 found = [log for log in logs if f"worker {index} True" in log]
                 self.assertEqual(len(found), 1, logs)
                 self.assertIn("None None ''", found[0])
+
+    def test_several_nodes(self) -> None:
+        with longshore.testing.embedded_cluster(pods=True, nodes=2) as tested:
+            names = [node.name for node in tested.cluster.view("nodes")]
+            self.assertEqual(names, ["longshore", "longshore-2"])
+        for arguments, text in (({"nodes": 0}, "from 1 to 100"), ({"nodes": 2, "pods": False}, "without pods")):
+            with self.assertRaisesRegex(ValueError, text):
+                longshore.EmbeddedCluster(**arguments)  # type: ignore[arg-type]
 
     def test_the_command_and_the_user_of_an_image(self) -> None:
         """A container without a command runs that of its image, as the user of its image."""

@@ -192,9 +192,9 @@ impl Table {
         draining.into_iter().collect()
     }
 
-    /// Returns where a Service listens, on its own address and at node ports of `node` and
+    /// Returns where a Service listens, on its own address and at node ports of `nodes` and
     /// `localhost`. A port without endpoints does not listen, so that connections are refused.
-    pub(crate) fn listeners(&self, key: &Key, node: Ipv4Addr) -> BTreeMap<Listener, Target> {
+    pub(crate) fn listeners(&self, key: &Key, nodes: &[Ipv4Addr]) -> BTreeMap<Listener, Target> {
         let Some((service, own)) =
             self.services
                 .get(key)
@@ -221,8 +221,9 @@ impl Table {
             };
             listeners.insert(at(own, port.port), target.clone());
             if let Some(number) = port.node_port {
-                listeners.insert(at(Ipv4Addr::LOCALHOST, number), target.clone());
-                listeners.insert(at(node, number), target);
+                for address in nodes.iter().chain([&Ipv4Addr::LOCALHOST]) {
+                    listeners.insert(at(*address, number), target.clone());
+                }
             }
         }
         listeners

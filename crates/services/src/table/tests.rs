@@ -103,8 +103,8 @@ proptest! {
         }
         prop_assert_eq!(table.names(), fresh.names());
         for name in 0..3 {
-            let listeners = table.listeners(&key(name), Ipv4Addr::LOCALHOST);
-            prop_assert_eq!(&listeners, &fresh.listeners(&key(name), Ipv4Addr::LOCALHOST));
+            let listeners = table.listeners(&key(name), &[Ipv4Addr::LOCALHOST]);
+            prop_assert_eq!(&listeners, &fresh.listeners(&key(name), &[Ipv4Addr::LOCALHOST]));
             for target in listeners.values() {
                 prop_assert!(!target.endpoints.is_empty());
             }
@@ -151,7 +151,7 @@ fn terminating_endpoints_serve_until_others_are_ready() {
     };
     table.put_service(key(0), service);
     let behind = |table: &Table| {
-        let listeners = table.listeners(&key(0), Ipv4Addr::LOCALHOST);
+        let listeners = table.listeners(&key(0), &[Ipv4Addr::LOCALHOST]);
         let targets = listeners.into_values();
         let endpoints: Vec<String> = targets
             .flat_map(|target| target.endpoints.to_vec())

@@ -169,7 +169,7 @@ impl Provisioner {
             let Some(claim) = store.claim(key).cloned() else {
                 return Ok(());
             };
-            let action = claim_action(&claim, &store, &self.local.node);
+            let action = claim_action(&claim, &store, &self.local.nodes);
             (claim, action)
         };
         match action {
@@ -214,7 +214,7 @@ impl Provisioner {
         });
         made.await
             .map_err(|error| failed(format!("directory {}: {error}", path.display())))?;
-        let volume = objects::volume(claim, class, &path, &self.local.node);
+        let volume = objects::volume(claim, class, &path, &self.local.nodes);
         match self.volumes.create(&volume).await {
             Ok(item) => {
                 self.store.lock().put_volume(VolumeFacts::of(&item)?);

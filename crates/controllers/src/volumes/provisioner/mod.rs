@@ -21,6 +21,6 @@ pub struct LocalVolumes {
     /// with permissions for its owner only. If it is missing, the StorageClass
     /// `standard` is also created.
     pub folder: PathBuf,
-    /// The node of this machine.
-    pub node: String,
+    /// The nodes of this machine: a volume can be used on each.
+    pub nodes: Vec<String>,
 }

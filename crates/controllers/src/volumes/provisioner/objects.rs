@@ -49,7 +49,12 @@ pub(crate) fn volume_name(claim: &ClaimFacts) -> String {
 }
 
 /// The volume of a claim.
-pub(crate) fn volume(claim: &ClaimFacts, class: &ClassFacts, path: &Path, node: &str) -> Value {
+pub(crate) fn volume(
+    claim: &ClaimFacts,
+    class: &ClassFacts,
+    path: &Path,
+    nodes: &[String],
+) -> Value {
     let mut volume = json!({
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -67,7 +72,7 @@ pub(crate) fn volume(claim: &ClaimFacts, class: &ClassFacts, path: &Path, node: 
             },
             "local": {"path": path},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
-                {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]},
+                {"key": "kubernetes.io/hostname", "operator": "In", "values": nodes},
             ]}]}},
             "persistentVolumeReclaimPolicy": class.reclaim_policy,
             "storageClassName": class.name,

@@ -30,7 +30,7 @@ pub(crate) fn is_ours(volume: &VolumeFacts) -> bool {
 }
 
 /// Decides what to do for a claim.
-pub(crate) fn claim_action(claim: &ClaimFacts, store: &Store, node: &str) -> Action {
+pub(crate) fn claim_action(claim: &ClaimFacts, store: &Store, nodes: &[String]) -> Action {
     if claim.deleting {
         return Action::Nothing;
     }
@@ -56,8 +56,9 @@ pub(crate) fn claim_action(claim: &ClaimFacts, store: &Store, node: &str) -> Act
         return Action::Nothing;
     }
     let refusal = match claim.selected_node() {
-        Some(other) if other != node => {
-            format!("node {other:?} is not on this machine; volumes are made on node {node:?}")
+        Some(other) if !nodes.iter().any(|node| node == other) => {
+            let nodes = nodes.join(", ");
+            format!("node {other:?} is not on this machine; volumes are made on {nodes}")
         }
         _ if claim.selector.is_some() => {
             "claim.spec.selector is not supported: remove it, or create a volume with these labels"
@@ -103,6 +104,10 @@ mod tests {
         store
     }
 
+    fn nodes() -> Vec<String> {
+        vec!["n".to_owned(), "second".to_owned()]
+    }
+
     fn requesting(spec: Value) -> ClaimFacts {
         let mut claim = claim(spec);
         claim
@@ -113,7 +118,7 @@ mod tests {
 
     #[test]
     fn claims_of_the_provisioners_classes_get_volumes() {
-        let action = |claim: &ClaimFacts| claim_action(claim, &store(), "n");
+        let action = |claim: &ClaimFacts| claim_action(claim, &store(), &nodes());
         let now = requesting(json!({"storageClassName": "now"}));
         assert!(matches!(action(&now), Action::Provision(class) if class.name == "now"));
         let mut unrequested = now.clone();
@@ -127,6 +132,9 @@ mod tests {
         let mut late = requesting(json!({"storageClassName": "late"}));
         assert_eq!(action(&late), Action::Nothing);
         late.annotations.insert(SELECTED_NODE.into(), "n".into());
+        assert!(matches!(action(&late), Action::Provision(_)));
+        late.annotations
+            .insert(SELECTED_NODE.into(), "second".into());
         assert!(matches!(action(&late), Action::Provision(_)));
         late.annotations.insert(SELECTED_NODE.into(), "m".into());
         assert!(matches!(action(&late), Action::Refuse(text) if text.contains("\"m\"")));
@@ -144,7 +152,7 @@ mod tests {
         ];
         for (mut spec, field) in table {
             spec["storageClassName"] = "now".into();
-            let action = claim_action(&requesting(spec), &store(), "n");
+            let action = claim_action(&requesting(spec), &store(), &nodes());
             assert!(
                 matches!(&action, Action::Refuse(text) if text.contains(field)),
                 "{action:?}"
@@ -160,16 +168,16 @@ mod tests {
         let mut claim = claim(json!({"volumeName": "v"}));
         claim.phase = "Bound".into();
         claim.capacity = Some(1.0);
-        assert_eq!(claim_action(&claim, &store, "n"), Action::Nothing);
+        assert_eq!(claim_action(&claim, &store, &nodes()), Action::Nothing);
         made.annotations
             .insert(PROVISIONED_BY.into(), PROVISIONER_NAME.into());
         store.put_volume(made.clone());
         assert_eq!(
-            claim_action(&claim, &store, "n"),
+            claim_action(&claim, &store, &nodes()),
             Action::Expand(Box::new(made))
         );
         claim.capacity = Some(claim.size);
-        assert_eq!(claim_action(&claim, &store, "n"), Action::Nothing);
+        assert_eq!(claim_action(&claim, &store, &nodes()), Action::Nothing);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::{
     any::Any,
+    net::Ipv4Addr,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
@@ -12,7 +13,6 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use longshore_client::{DeleteOptions, Patch};
-use longshore_model::network::NODE_ADDRESS;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -167,7 +167,9 @@ impl<'a> PanickedPod<'a> {
             return Ok(false);
         }
         let pod: Pod = found.object()?;
-        let render = AssertUnwindSafe(|| failed_status(&pod, message, self.shared.clock.now()));
+        let shared = self.shared;
+        let render =
+            AssertUnwindSafe(|| failed_status(&pod, message, shared.address, shared.clock.now()));
         // The code that panicked may panic again.
         let status = catch_unwind(render)
             .unwrap_or_else(|_| json!({"phase": "Failed", "reason": REASON, "message": message}));
@@ -202,7 +204,7 @@ impl<'a> PanickedPod<'a> {
 }
 
 /// Returns the status of a pod whose containers were killed.
-fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
+fn failed_status(pod: &Pod, message: &str, host_address: Ipv4Addr, now: Timestamp) -> Value {
     let status = pod.status.as_ref();
     let conditions: Vec<Value> = status
         .iter()
@@ -216,7 +218,7 @@ fn failed_status(pod: &Pod, message: &str, now: Timestamp) -> Value {
         phase: Phase::Failed,
         policy: Policy::of(pod),
         address: status.and_then(|status| status.pod_ip.as_deref()?.parse().ok()),
-        host_address: &NODE_ADDRESS.to_string(),
+        host_address,
         started: status
             .and_then(|status| status.start_time.as_ref())
             .map(|time| time.0),

@@ -7,6 +7,7 @@ use longshore_apiserver::{ApiServer, NoLogs, NoStreams};
 use longshore_client::Cluster;
 use longshore_clock::Clock;
 use longshore_engine::Engine;
+use longshore_model::network::NODE_ADDRESS;
 use longshore_services::Services;
 use serde_json::json;
 use tokio::sync::watch;
@@ -48,38 +49,38 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     }
     let (events, write_events) = Events::new(cluster.clone(), "here".to_owned(), Clock::system());
     tokio::spawn(write_events);
-    let (services, forward) = Services::new(cluster.clone(), NODE_ADDRESS, Clock::system());
+    let (services, forward) = Services::new(cluster.clone(), vec![NODE_ADDRESS], Clock::system());
     tokio::spawn(forward);
-    let devices = Devices::default();
     Shared {
         last_end: None,
         clock: Clock::system(),
         cluster,
         node: "here".to_owned(),
+        address: NODE_ADDRESS,
         data: data.to_owned(),
         path_prepend: None,
         access: None,
-        machine: machine::MachineInfo::read(data, &devices),
-        devices,
-        image_entrypoints: ImageEntrypoints::default(),
-        image_users: ImageUsers::default(),
-        agent_privileges: AgentPrivileges::of_this_process(),
-        spawner: Spawner::start(&data.join("probe")).await.unwrap(),
+        machine: machine::MachineInfo::read(data),
+        devices: Devices::default(),
+        image_entrypoints: Arc::new(ImageEntrypoints::default()),
+        image_users: Arc::new(ImageUsers::default()),
+        agent_privileges: Arc::new(AgentPrivileges::of_this_process()),
+        spawner: Spawner::start(&data.join("probe")).await.unwrap().into(),
         cgroups: Default::default(),
         allocations: Default::default(),
-        addresses: Addresses::new(data),
+        addresses: Arc::new(Addresses::new(data)),
         hosts: Hosts::new(),
         services,
         host_ports: Default::default(),
         admitted_ports: Default::default(),
         dns: None,
         logs: LogStore::new(data.join("logs"), LogLimits::default()),
-        running_containers: RunningContainers::default(),
-        usage: crate::usage::UsageMeter::default(),
+        running_containers: Arc::new(RunningContainers::default()),
+        usage: Arc::default(),
         events,
         fill_volumes: None,
         collect_files: None,
-        remover: Remover::start().unwrap(),
+        remover: Arc::new(Remover::start().unwrap()),
         stopping,
     }
 }
@@ -159,7 +160,7 @@ fn running_containers_are_terminated_and_ended_ones_are_unchanged() {
              "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}]},
     }))
     .unwrap();
-    let status = failed_status(&pod, "it broke", Timestamp::UNIX_EPOCH);
+    let status = failed_status(&pod, "it broke", NODE_ADDRESS, Timestamp::UNIX_EPOCH);
     assert_eq!(
         (&status["phase"], &status["reason"]),
         (&json!("Failed"), &json!(REASON))

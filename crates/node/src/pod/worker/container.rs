@@ -3,7 +3,6 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt as _;
-use longshore_model::network::NODE_ADDRESS;
 use tokio::{sync::watch, time::Instant};
 
 use super::{
@@ -360,8 +359,9 @@ impl Worker {
 
     /// Says why a port may be in use, and the remedy.
     fn port_remedy(&self) -> String {
-        let address = self.address.unwrap_or(NODE_ADDRESS);
-        if address == NODE_ADDRESS {
+        let node = self.shared.address;
+        let address = self.address.unwrap_or(node);
+        if address == node {
             return "with hostNetwork, a pod uses the ports of this machine; use another port, \
                     or omit hostNetwork"
                 .to_owned();

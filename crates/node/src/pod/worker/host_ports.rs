@@ -31,7 +31,8 @@ impl Worker {
             return;
         };
         let is_separate = self.shared.spawner.features().has_mounts();
-        self.forwarded_ports.missing = host_ports::forwarded(&self.pod, address, is_separate);
+        self.forwarded_ports.missing =
+            host_ports::forwarded(&self.pod, address, self.shared.address, is_separate);
         self.forwarded_ports.retry = Retry::default();
         self.open_host_ports();
     }

@@ -1,7 +1,6 @@
 //! Writes to the API: a pod's status, and the completion of its deletion.
 
 use longshore_client::{DeleteOptions, Patch};
-use longshore_model::network::NODE_ADDRESS;
 use serde_json::json;
 
 use super::{Phase, Retry, Worker, status};
@@ -22,7 +21,7 @@ impl Worker {
             phase: self.phase,
             policy: self.policy,
             address: self.address,
-            host_address: &NODE_ADDRESS.to_string(),
+            host_address: self.shared.address,
             started: self.started,
             reason: self.reason.clone(),
             is_rejected: self.is_rejected,

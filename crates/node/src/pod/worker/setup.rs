@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
 
 use longshore_client::{Error, k8s_openapi::api::core::v1::Pod};
-use longshore_model::network::NODE_ADDRESS;
 use longshore_services::ResolverConfig;
 
 use super::{super::VOLUMES_DIR, SubtaskMessage, Worker, start};
@@ -73,7 +72,7 @@ impl Worker {
             .running_containers
             .set_address(&self.uid, address);
         if self.ports.is_none() {
-            let own = Some(address).filter(|address| *address != NODE_ADDRESS);
+            let own = Some(address).filter(|address| *address != self.shared.address);
             let server = self
                 .shared
                 .dns
@@ -310,7 +309,7 @@ impl Worker {
             let earlier = status.and_then(|status| status.pod_ip.as_deref()?.parse().ok());
             let shared = &self.shared;
             self.address = if spec.is_some_and(|spec| spec.host_network == Some(true)) {
-                Some(NODE_ADDRESS)
+                Some(shared.address)
             } else {
                 earlier
                     .filter(|address| shared.addresses.reserve(*address))

@@ -1,5 +1,4 @@
 //! Resource usage of pods and nodes: `metrics.k8s.io`.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 

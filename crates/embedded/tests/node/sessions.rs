@@ -1,5 +1,4 @@
 //! Sessions with containers in process, without a socket to upgrade.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
