@@ -94,6 +94,11 @@ impl EmbeddedCluster {
             .as_ref()
             .map(AuditOptions::start)
             .transpose()?;
+        let keys = tokio::task::spawn_blocking({
+            let certificates = layout.certificates();
+            let (ephemeral, serves) = (options.ephemeral, options.listen.is_some());
+            move || Keys::load_or_create(&certificates, ephemeral, serves)
+        });
         let engine = match &options.snapshot {
             Some(snapshot) if options.ephemeral => {
                 Engine::open_at(snapshot, engine_options(&options, Storage::Memory))
@@ -104,15 +109,10 @@ impl EmbeddedCluster {
         };
         let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout)?;
-        // A durable cluster keeps its key, so that its tokens stay valid.
-        let token_key = match options.ephemeral && options.listen.is_none() {
-            true => TokenKey::ephemeral(),
-            false => TokenKey::load_or_create(&layout.certificates()),
-        };
-        let token_key = token_key.map_err(Error::part("service account key"))?;
+        let keys = keys.await.map_err(Error::part("certificates"))??;
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.clone(),
-            token_key: Some(token_key.clone()),
+            token_key: Some(keys.tokens.clone()),
             token: options.listen.map(|_| settings.token.clone()),
             node_logs: Arc::new(node_link.clone()),
             node_streams: Arc::new(node_link.clone()),
@@ -141,7 +141,7 @@ impl EmbeddedCluster {
         };
         // From here on, a failed start must stop the components that run already.
         match started
-            .start_parts(&options, (&server, token_key), settings, &node_link)
+            .start_parts(&options, (&server, keys), settings, &node_link)
             .await
         {
             Ok(()) => Ok(started),
@@ -155,7 +155,7 @@ impl EmbeddedCluster {
     async fn start_parts(
         &mut self,
         options: &Options,
-        (server, token_key): (&ApiServer, TokenKey),
+        (server, keys): (&ApiServer, Keys),
         settings: Settings,
         node_link: &NodeLink,
     ) -> Result<(), Error> {
@@ -164,13 +164,7 @@ impl EmbeddedCluster {
             // Left by a process that did not exit cleanly.
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
-        let authority = match options.listen {
-            Some(_) => {
-                let authority = Authority::load_or_create(&self.layout.certificates());
-                Some(Arc::new(authority.map_err(Error::part("certificates"))?))
-            }
-            None => None,
-        };
+        let Keys { tokens, authority } = keys;
         let controllers = async {
             if !options.controllers {
                 return Ok(None);
@@ -182,7 +176,7 @@ impl EmbeddedCluster {
             settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
             let signer = AuthoritySigner::of(authority.as_ref());
             settings.signer = Some(Signer(Arc::new(signer)));
-            settings.token_signer = Some(TokenSigner(Arc::new(KeySigner(token_key))));
+            settings.token_signer = Some(TokenSigner(Arc::new(KeySigner(tokens))));
             settings.local_volumes = (options.nodes > 0).then(|| LocalVolumes {
                 folder: self.layout.volumes(options.ephemeral),
                 nodes: node_names(options.nodes),
@@ -254,20 +248,25 @@ impl EmbeddedCluster {
         if let Some(node) = &self.node {
             node_link.fill(node);
         }
-        if let (Some(bound), Some(authority)) = (bound, authority) {
-            let kubeconfig_path = options.kubeconfig.as_deref();
-            self.listen((bound, kubeconfig_path), server, settings, &authority)
-                .await?;
-        }
-        Ok(())
+        let Some((bound, authority)) = bound.zip(authority) else {
+            return self.sync().await;
+        };
+        let kubeconfig_path = options.kubeconfig.clone();
+        self.listen((bound, kubeconfig_path), server, settings, authority)
+            .await
+    }
+
+    /// Makes the objects that the start has written durable.
+    async fn sync(&self) -> Result<(), Error> {
+        self.engine.sync().await.map_err(Error::part("store"))
     }
 
     async fn listen(
         &mut self,
-        ((listener, local), kubeconfig_path): ((TcpListener, SocketAddr), Option<&Path>),
+        ((listener, local), kubeconfig_path): ((TcpListener, SocketAddr), Option<PathBuf>),
         server: &ApiServer,
         mut settings: Settings,
-        authority: &Authority,
+        authority: Arc<Authority>,
     ) -> Result<(), Error> {
         let identity = authority
             .server(&[local.ip().to_string()])
@@ -290,19 +289,29 @@ impl EmbeddedCluster {
             Some(_) => Durability::Volatile,
             None => Durability::Durable,
         };
-        settings.save(&self.layout, durability)?;
-        let administrator = authority
-            .administrator(&self.layout.certificates())
-            .map_err(Error::part("certificates"))?;
-        let text = kubeconfig::text(&url, &authority.ca_pem(), &settings.token, &administrator);
-        // The instance always keeps its own copy. The file at another path belongs
-        // to the user, who also removes it.
-        let own = self.layout.kubeconfig();
-        longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
-        let kubeconfig = kubeconfig_path.map_or(own, Path::to_owned);
-        if kubeconfig_path.is_some() {
-            longshore_files::replace_output(&kubeconfig, text.as_bytes())?;
-        }
+        // The disk stores the files and the objects at the same time.
+        let files = tokio::task::spawn_blocking({
+            let (layout, url) = (self.layout.clone(), url.clone());
+            move || -> Result<PathBuf, Error> {
+                settings.save(&layout, durability)?;
+                let administrator = authority
+                    .administrator(&layout.certificates())
+                    .map_err(Error::part("certificates"))?;
+                let authority = authority.ca_pem();
+                let text = kubeconfig::text(&url, &authority, &settings.token, &administrator);
+                // The instance always keeps its own copy. The file at another path
+                // belongs to the user, who also removes it.
+                let own = layout.kubeconfig();
+                longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
+                if let Some(path) = &kubeconfig_path {
+                    longshore_files::replace_output(path, text.as_bytes())?;
+                }
+                Ok(kubeconfig_path.unwrap_or(own))
+            }
+        });
+        let (synced, files) = tokio::join!(self.sync(), files);
+        synced?;
+        let kubeconfig = files.map_err(Error::part("files"))??;
 
         let (shutdown, ended) = oneshot::channel::<()>();
         let server = server.clone();
@@ -486,6 +495,34 @@ impl EmbeddedCluster {
     }
 }
 
+/// The keys of a cluster.
+struct Keys {
+    /// Signs the tokens of service accounts.
+    tokens: TokenKey,
+    /// Signs certificates, if the cluster has an endpoint.
+    authority: Option<Arc<Authority>>,
+}
+
+impl Keys {
+    /// Loads the keys. A durable cluster keeps them, so that its tokens and
+    /// certificates stay valid.
+    fn load_or_create(folder: &Path, ephemeral: bool, serves: bool) -> Result<Self, Error> {
+        let tokens = match ephemeral && !serves {
+            true => TokenKey::ephemeral(),
+            false => TokenKey::load_or_create(folder),
+        };
+        let authority = serves
+            .then(|| Authority::load_or_create(folder))
+            .transpose();
+        Ok(Self {
+            tokens: tokens.map_err(Error::part("service account key"))?,
+            authority: authority
+                .map_err(Error::part("certificates"))?
+                .map(Arc::new),
+        })
+    }
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         self.task.abort();
@@ -513,6 +550,8 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
 fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Options {
     longshore_engine::Options {
         storage,
+        // Until the end of the start.
+        defer_sync: true,
         clock: Arc::new(options.clock.clone()),
         ..longshore_engine::Options::default()
     }

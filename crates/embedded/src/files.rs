@@ -11,12 +11,12 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, Error> {
     Ok(longshore_files::open(path, OpenMode::ReadWrite)?)
 }
 
-/// Replaces a private file of the instance, durably.
+/// Replaces a private file that is of no use after the machine has stopped.
 pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
     Ok(longshore_files::replace(
         path,
         content,
-        Durability::Durable,
+        Durability::Volatile,
     )?)
 }
 

@@ -25,6 +25,11 @@ pub(crate) trait Journal: Send {
     /// Makes the records durable in order, together with the revision they lead
     /// to. On failure, none of them is stored. Logs failures.
     fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), CommitError>;
+
+    /// Ends the time in which commits are not durable when they return
+    /// ([`Options::defer_sync`](crate::Options::defer_sync)). The next commit makes
+    /// all earlier ones durable.
+    fn sync_commits(&mut self) {}
 }
 
 /// Why a batch was not stored.

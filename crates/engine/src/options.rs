@@ -103,6 +103,10 @@ const DEFAULT_INLINE_LIMIT: usize = 32 << 10;
 pub struct Options {
     /// Where the state is stored.
     pub storage: Storage,
+    /// Whether writes are acknowledged before they are on the disk, until
+    /// [`Engine::sync`](crate::Engine::sync). If the process ends before, all of them
+    /// are lost. For the start of a server, which no client has reached yet.
+    pub defer_sync: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// The id generator.
@@ -130,6 +134,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             storage: Storage::Memory,
+            defer_sync: false,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
             history: 100_000,

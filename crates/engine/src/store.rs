@@ -173,14 +173,16 @@ impl Store {
     }
 
     /// Stores the records in order and the revision that they lead to, in one
-    /// transaction.
+    /// transaction. With [`Durability::None`], it is on the disk only after a later
+    /// transaction that is synced.
     pub(crate) fn write<'a>(
         &self,
+        durability: Durability,
         revision: u64,
         records: impl IntoIterator<Item = Change<'a>>,
     ) -> Result<(), redb::Error> {
         let mut transaction = self.database.begin_write()?;
-        transaction.set_durability(Durability::Immediate)?;
+        transaction.set_durability(durability)?;
         {
             let mut objects = transaction.open_table(OBJECTS)?;
             let mut place = Vec::new();
@@ -219,7 +221,9 @@ mod tests {
         let values = records
             .iter()
             .map(|record| (record, record.value.as_deref()));
-        store.write(revision, values).unwrap();
+        store
+            .write(Durability::Immediate, revision, values)
+            .unwrap();
     }
 
     fn open(path: &Path) -> Result<(Store, u64, Vec<String>), OpenError> {

@@ -112,6 +112,9 @@ pub(crate) fn run(
 /// Commits and publishes the changes of the machine, or rolls them back.
 fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> Result<(), Error> {
     let changes = machine.take_changes();
+    if changes.sync {
+        journal.sync_commits();
+    }
     let mut commit = || {
         let commit = || journal.commit(machine.state.revision, &changes.records);
         catch_unwind(AssertUnwindSafe(commit)).unwrap_or_else(|panic| {
@@ -120,7 +123,7 @@ fn finish(machine: &mut Machine, journal: &mut dyn Journal, shared: &Shared) -> 
             Err(CommitError::new(format!("the store panicked: {panic}")))
         })
     };
-    if !changes.records.is_empty() {
+    if changes.sync || !changes.records.is_empty() {
         if let Err(error) = commit() {
             machine.roll_back(State::clone(&shared.current.load()));
             return Err(error.into());

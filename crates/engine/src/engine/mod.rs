@@ -102,7 +102,12 @@ impl Engine {
                 let (store, revision) =
                     Store::open(path, &mut |kind, key, json| loader.add(kind, key, json))?;
                 (
-                    Box::new(RecoveringStore::new(path, store, revision)),
+                    Box::new(RecoveringStore::new(
+                        path,
+                        store,
+                        revision,
+                        options.defer_sync,
+                    )),
                     loader.finish(revision)?,
                 )
             }

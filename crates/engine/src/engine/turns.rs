@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use super::Engine;
 use crate::{
-    Error, Subject, machine, machine::Prepared, machine::Rebase, machine::Reviews,
-    machine::RevisionShift, machine::Transaction, offload, offload::MAX_ATTEMPTS,
+    Error, Subject, machine, machine::Machine, machine::Prepared, machine::Rebase,
+    machine::Reviews, machine::RevisionShift, machine::Transaction, offload, offload::MAX_ATTEMPTS,
     offload::WriteCost, options::Clock, options::Ids, state::State, writer::QueuedWrite,
 };
 
@@ -124,10 +124,19 @@ impl Engine {
         dry_run: bool,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
+        self.enqueue(move |machine| machine.execute(dry_run, work))
+            .await
+    }
+
+    /// Runs work on the writer thread; returns its result when the batch is stored.
+    async fn enqueue<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Machine) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
         let closed = || Error::Storage("the engine is closed".to_owned());
         let (answer, answered) = oneshot::channel();
         let job: QueuedWrite = Box::new(move |machine| {
-            let result = machine.execute(dry_run, work);
+            let result = work(machine);
             Box::new(move |kept| {
                 // The caller may have stopped waiting.
                 let _ = answer.send(kept.and(result));
@@ -141,5 +150,18 @@ impl Engine {
             .await
             .map_err(|_| closed())?;
         answered.await.map_err(|_| closed())?
+    }
+
+    /// Makes all writes durable that were acknowledged so far, and from now on each
+    /// write before it is acknowledged. See [`Options::defer_sync`](crate::Options::defer_sync).
+    ///
+    /// # Errors
+    /// The writes cannot be stored.
+    pub async fn sync(&self) -> Result<(), Error> {
+        self.enqueue(|machine| {
+            machine.sync();
+            Ok(())
+        })
+        .await
     }
 }

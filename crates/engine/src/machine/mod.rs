@@ -101,6 +101,8 @@ pub(crate) struct Machine {
     last_sweep: Option<Timestamp>,
     /// The key after which the sweep continues.
     sweep_position: Option<Arc<str>>,
+    /// Whether the next commit is synced, and all later ones.
+    sync: bool,
 }
 
 /// The result of a batch of writes.
@@ -109,6 +111,8 @@ pub(crate) struct Changes {
     pub(crate) records: Vec<Record>,
     /// The kinds that have new events.
     pub(crate) touched: Vec<KindId>,
+    /// Whether commits are durable from now on, with all earlier ones.
+    pub(crate) sync: bool,
 }
 
 impl Machine {
@@ -136,6 +140,7 @@ impl Machine {
             wrote_event: false,
             last_sweep: None,
             sweep_position: None,
+            sync: false,
         }
     }
 
@@ -228,11 +233,17 @@ impl Machine {
         self.background_work_pending |= std::mem::take(&mut self.resumes_background_work);
     }
 
+    /// Ends the time in which commits are not durable.
+    pub(crate) fn sync(&mut self) {
+        self.sync = true;
+    }
+
     /// Returns the changes since the last call.
     pub(crate) fn take_changes(&mut self) -> Changes {
         Changes {
             records: std::mem::take(&mut self.records),
             touched: std::mem::take(&mut self.touched),
+            sync: std::mem::take(&mut self.sync),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use longshore_files::OpenMode;
-use redb::{Database, DatabaseError};
+use redb::{Database, DatabaseError, Durability};
 
 use crate::{
     journal::{CommitError, Journal, Record},
@@ -46,6 +46,7 @@ pub(crate) struct RecoveringStore {
     store: Option<Store>,
     /// The revision of the last commit.
     revision: u64,
+    durability: Durability,
     /// The batch whose commit failed: it may be in the file nevertheless. Later
     /// batches wait until this is decided.
     undecided: Option<(u64, Vec<Record>)>,
@@ -61,8 +62,9 @@ struct Outage {
 }
 
 impl RecoveringStore {
-    /// Takes over an open store and the revision that it contains.
-    pub(crate) fn new(path: &Path, store: Store, revision: u64) -> Self {
+    /// Takes over an open store and the revision that it contains. With `defer_sync`,
+    /// commits are not durable until [`Journal::sync_commits`].
+    pub(crate) fn new(path: &Path, store: Store, revision: u64, defer_sync: bool) -> Self {
         Self {
             path: path.to_owned(),
             file: path.symlink_metadata().ok().map(|file| identity(&file)),
@@ -70,6 +72,10 @@ impl RecoveringStore {
             min_delay: MIN_DELAY,
             store: Some(store),
             revision,
+            durability: match defer_sync {
+                true => Durability::None,
+                false => Durability::Immediate,
+            },
             undecided: None,
             outage: None,
         }
@@ -97,7 +103,9 @@ impl RecoveringStore {
                 Some((revision, records)) if *revision == found => {
                     let before = records.iter().rev();
                     let before = before.map(|record| (record, record.before.as_deref()));
-                    store.write(self.revision, before).map_err(failed)?;
+                    store
+                        .write(Durability::Immediate, self.revision, before)
+                        .map_err(failed)?;
                 }
                 _ => return Err(self.replaced()),
             }
@@ -170,9 +178,10 @@ impl Journal for RecoveringStore {
                 reopened.map_err(|error| self.fail(begin, error))?
             }
         };
+        let durability = self.durability;
         let after = records.iter();
         let after = after.map(|record| (record, record.value.as_deref()));
-        let written = without_panic(|| match store.write(revision, after) {
+        let written = without_panic(|| match store.write(durability, revision, after) {
             // The database stays usable.
             Err(redb::Error::ValueTooLarge(bytes)) => Ok(Some(bytes)),
             written => written.map(|()| None).map_err(failed),
@@ -195,6 +204,10 @@ impl Journal for RecoveringStore {
                 Err(self.fail(begin, error))
             }
         }
+    }
+
+    fn sync_commits(&mut self) {
+        self.durability = Durability::Immediate;
     }
 }
 

@@ -147,7 +147,7 @@ fn open(path: &Path, faults: &Arc<Faults>) -> (RecoveringStore, Content) {
     });
     let file = longshore_files::open(path, OpenMode::ReadWrite).unwrap();
     let first = Store::of(open(file).unwrap());
-    let mut store = RecoveringStore::new(path, first, revision);
+    let mut store = RecoveringStore::new(path, first, revision, false);
     store.open = open;
     store.min_delay = Duration::ZERO;
     (store, content)
@@ -297,4 +297,25 @@ fn another_file_is_not_taken_for_the_store() {
     std::fs::rename(&aside, &path).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     store.commit(1, &put("n/a")).unwrap();
+}
+
+#[test]
+fn deferred_commits_reach_the_disk_with_the_first_that_is_synced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let faults = Faults::free();
+    let (mut store, content) = open(&path, &faults);
+    store.durability = Durability::None;
+    // The disk refuses everything.
+    faults.set(0, Done::Nothing);
+    let (first, after) = batch(&content, &[(1, Some(9))], 1);
+    store.commit(1, &first).unwrap();
+    let (second, after) = batch(&after, &[(2, Some(9)), (1, None)], 2);
+    store.commit(3, &second).unwrap();
+    faults.set(i64::MAX, Done::Nothing);
+    store.sync_commits();
+    store.commit(3, &[]).unwrap();
+    drop(store);
+    let (_, revision, content) = read(&path);
+    assert_eq!((revision, content), (3, after));
 }

@@ -73,6 +73,32 @@ async fn history_before_a_restart_is_expired() {
 }
 
 #[tokio::test]
+async fn deferred_writes_are_on_the_disk_after_the_sync() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.redb");
+    let storage = Storage::File(path.clone());
+    let api = Api(Engine::open(Options {
+        defer_sync: true,
+        ..options(storage)
+    })
+    .unwrap());
+    // What a machine finds that loses power at this moment.
+    let found = |name: &str| {
+        let copy = folder.path().join(name);
+        std::fs::copy(&path, &copy).unwrap();
+        let api = open(&copy);
+        (names(&api.list("pods")).join(" "), api.0.revision())
+    };
+    api.create("pods", pod("a")).await.unwrap();
+    assert!(found("before").0.is_empty());
+    assert_eq!(api.get("pods", "a").unwrap().revision(), api.0.revision());
+    api.0.sync().await.unwrap();
+    assert_eq!(found("synced"), ("a".to_owned(), api.0.revision()));
+    api.create("pods", pod("b")).await.unwrap();
+    assert_eq!(found("after"), ("a b".to_owned(), api.0.revision()));
+}
+
+#[tokio::test]
 async fn a_file_can_be_opened_by_one_engine_only() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.redb");
