@@ -114,6 +114,8 @@ pub const WORK_FOLDER: &str = "work";
 pub const HOME_VOLUME: &str = "longshore";
 /// In the run's volume: the note of a node that has placed the unpacked code there.
 pub const READY: &str = ".ready-copy";
+/// The file in the home folder that says that the task itself has fetched the code.
+pub const FETCHED: &str = ".fetched";
 /// Where the run's Secret is mounted.
 pub const CONFIG: &str = "/longshore/config";
 /// Where the bundle's Secret, or the store's folder, is mounted.

@@ -17,6 +17,8 @@ const TERMINAL: u64 = 1 << 3;
 const USER: u64 = 1 << 4;
 const GROUP: u64 = 1 << 5;
 const CAPABILITIES: u64 = 1 << 6;
+/// The working folder is made if it is missing.
+const MAKES_FOLDER: u64 = 1 << 7;
 
 /// The program's arguments: a name; flags, user, group and capabilities as
 /// decimal numbers with commas between them; the working folder; the files that
@@ -93,6 +95,10 @@ impl Arguments {
 
     pub(crate) fn terminal(&self) -> bool {
         self.flags & TERMINAL != 0
+    }
+
+    pub(crate) fn makes_folder(&self) -> bool {
+        self.flags & MAKES_FOLDER != 0
     }
 
     pub(crate) fn user(&self) -> Option<u64> {

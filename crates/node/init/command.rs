@@ -28,6 +28,10 @@ pub(crate) fn become_command(arguments: &Arguments) -> ! {
     if let Err(error) = become_user(arguments) {
         fail(stage::USER, error);
     }
+    if arguments.makes_folder() {
+        // What remains is reported when it cannot be entered.
+        system::make_folder(arguments.working_folder);
+    }
     if let Err(error) = system::enter_folder(arguments.working_folder) {
         fail(stage::WORKING_FOLDER, error);
     }

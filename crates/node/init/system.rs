@@ -42,11 +42,13 @@ mod number {
     pub(super) const EXIT_GROUP: usize = 231;
     pub(super) const WAITID: usize = 247;
     pub(super) const OPENAT: usize = 257;
+    pub(super) const MKDIRAT: usize = 258;
 }
 #[cfg(target_arch = "aarch64")]
 mod number {
     pub(super) const FCNTL: usize = 25;
     pub(super) const IOCTL: usize = 29;
+    pub(super) const MKDIRAT: usize = 34;
     pub(super) const CHDIR: usize = 49;
     pub(super) const OPENAT: usize = 56;
     pub(super) const CLOSE: usize = 57;
@@ -159,6 +161,14 @@ pub(crate) fn execute(
         Err(error) => error,
         Ok(_) => Error::INVALID,
     }
+}
+
+/// Makes a folder, whose parent exists.
+pub(crate) fn make_folder(path: *const c_char) {
+    const CURRENT_FOLDER: i32 = -100;
+    let arguments = [signed(CURRENT_FOLDER), path as usize, 0o755, 0, 0, 0];
+    // SAFETY: a C string that the kernel gave this program.
+    let _ = unsafe { call(number::MKDIRAT, arguments) };
 }
 
 pub(crate) fn enter_folder(path: *const c_char) -> Result<(), Error> {

@@ -53,6 +53,9 @@ enum Step {
     Data,
     /// Resolve the peers, set the framework variables, and run the command
     Exec {
+        /// Fetch the code first, unless an earlier container of the pod has done so
+        #[arg(long)]
+        fetch: bool,
         /// Command and its arguments
         #[arg(last = true, required = true)]
         command: Vec<std::ffi::OsString>,
@@ -107,7 +110,11 @@ pub(crate) fn bootstrap(args: BootstrapArgs) -> ExitCode {
             Err(_) => return ExitCode::FAILURE,
         },
         Step::Data => bootstrap::fetch_data().map(|()| 0),
-        Step::Exec { command } => bootstrap::exec(&command),
+        Step::Exec {
+            fetch: true,
+            command,
+        } => bootstrap::fetch_and_exec(&command),
+        Step::Exec { command, .. } => bootstrap::exec(&command),
         Step::Dev { grace, command } => bootstrap::dev::dev(&command, Duration::from_millis(grace)),
         Step::Notify {
             run,

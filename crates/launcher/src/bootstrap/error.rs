@@ -40,6 +40,9 @@ pub enum BootstrapError {
         /// The cause.
         source: io::Error,
     },
+    /// The code cannot be fetched.
+    #[error("the code could not be fetched: {0}")]
+    Code(#[source] Box<Self>),
     /// The bundle was removed before the task read it.
     #[error(
         "the bundle {} no longer exists; submit the run again to upload its code again",

@@ -11,12 +11,23 @@ use longshore_diagnosis::usage::IDLE_EXIT_CODE;
 
 use super::{
     BootstrapError, Places,
+    fetch::fetch_once,
     messages::with_termination_message,
     outputs::TaskOutputs,
     prepare::{Prepared, prepare},
     supervise, terminal, together,
     usage::{Monitor, Subject},
 };
+
+/// As [`exec`], and fetches the code first, unless an earlier container of the pod has done so.
+/// For pods without a container that fetches it.
+///
+/// # Errors
+/// See [`BootstrapError`]. The error is also written to the termination message.
+pub fn fetch_and_exec(command: &[OsString]) -> Result<i32, BootstrapError> {
+    with_termination_message(fetch_once(&Places::default()))?;
+    exec(command)
+}
 
 /// Waits for the peers, sets the variables, and runs the command. Replaces this process,
 /// unless it measures the container or is its first process, has to upload outputs, or the task

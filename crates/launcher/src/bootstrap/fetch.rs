@@ -85,6 +85,16 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     Ok(())
 }
 
+/// Fetches the code in the container of the command. A restarted container keeps its files.
+pub(super) fn fetch_once(places: &Places) -> Result<(), BootstrapError> {
+    let path = places.home.join(names::FETCHED);
+    if fs::symlink_metadata(&path).is_ok() {
+        return Ok(());
+    }
+    fetch_into(places).map_err(|cause| BootstrapError::Code(Box::new(cause)))?;
+    fs::write(&path, "").map_err(|source| BootstrapError::Write { path, source })
+}
+
 /// Whether the node has placed an unpacked copy of the code. The note is removed first, so
 /// that a container that restarts at any point fetches the code again.
 fn is_ready(places: &Places, sha256: &str) -> bool {

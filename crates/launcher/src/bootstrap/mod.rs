@@ -31,7 +31,7 @@ pub mod usage;
 pub use data::{fetch_data, fetch_data_into};
 pub use environment::{Environment, environment};
 pub use error::BootstrapError;
-pub use exec::exec;
+pub use exec::{exec, fetch_and_exec};
 pub use fetch::{fetch, fetch_into};
 pub use install::install;
 pub use outputs::upload_now;

@@ -18,7 +18,7 @@ impl Planner<'_> {
         let mut main = self.container(names::MAIN, &role.image);
         let own = role.command.iter().map(|word| escape(word));
         main.command = Some(
-            self.run_command()
+            self.run_command(role)
                 .into_iter()
                 .chain(["--".to_owned()])
                 .chain(own)
@@ -26,6 +26,9 @@ impl Planner<'_> {
         );
         // The folder in which the command runs, so that exec and cp also start there.
         main.working_dir = self.bundle.map(|_| names::WORK.to_owned());
+        if self.fetches_itself(role) {
+            add(&mut main.volume_mounts, self.bundle_mount());
+        }
         input(self.spec.input, &mut main);
         if self.spec.caller.is_some() {
             // The embedded cluster has no /dev/termination-log.
@@ -71,28 +74,45 @@ impl Planner<'_> {
             resources: resources::of_init_container(role),
             ..self.container(names::INSTALL, image)
         });
-        let fetch = self.bundle.map(|_| {
+        let fetch = self.bundle.filter(|_| !self.fetches_itself(role));
+        let fetch = fetch.map(|_| {
             let mut fetch = Container {
                 command: Some(self.bootstrap("fetch").into()),
                 resources: resources::of_init_container(role),
                 ..self.container(names::FETCH, &role.image)
             };
-            let bundle = self.bundle_volume().map(|_| VolumeMount {
-                name: BUNDLE_VOLUME.to_owned(),
-                mount_path: names::BUNDLE_DIR.to_owned(),
-                read_only: Some(true),
-                ..VolumeMount::default()
-            });
-            add(&mut fetch.volume_mounts, bundle);
+            add(&mut fetch.volume_mounts, self.bundle_mount());
             fetch
         });
         let data = self.data_container(role);
         install.into_iter().chain(fetch).chain(data).collect()
     }
 
+    fn bundle_mount(&self) -> Option<VolumeMount> {
+        self.bundle_volume().map(|_| VolumeMount {
+            name: BUNDLE_VOLUME.to_owned(),
+            mount_path: names::BUNDLE_DIR.to_owned(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        })
+    }
+
+    /// Whether the main container fetches the code. On the embedded cluster, each container is a
+    /// process of the same machine, and a container less is a faster start. Containers of a
+    /// template, and the supervisor of `dev`, expect the code when they start.
+    fn fetches_itself(&self, role: &RoleSpec) -> bool {
+        let is_embedded = self.spec.caller.is_some() && self.spec.launcher_image.is_none();
+        let needs_none = role.pods.template.is_none() && self.data_container(role).is_none();
+        self.bundle.is_some() && is_embedded && needs_none && self.spec.dev.is_none()
+    }
+
     /// The command that runs that of the role.
-    fn run_command(&self) -> Vec<String> {
+    fn run_command(&self, role: &RoleSpec) -> Vec<String> {
         match &self.spec.dev {
+            None if self.fetches_itself(role) => {
+                let fetch = "--fetch".to_owned();
+                self.bootstrap("exec").into_iter().chain([fetch]).collect()
+            }
             None => self.bootstrap("exec").into(),
             Some(dev) => {
                 let grace = ["--grace".to_owned(), dev.grace.as_millis().to_string()];

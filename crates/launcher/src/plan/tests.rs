@@ -543,6 +543,63 @@ fn standard_input_belongs_to_the_main_container() {
 }
 
 #[test]
+fn tasks_on_the_embedded_cluster_fetch_their_code_themselves() {
+    let planned = |settings: &str, change: fn(&mut crate::RunSpec)| {
+        let settings = Settings::parse(settings, Path::new("longshore.toml")).unwrap();
+        let flags = Flags {
+            command: vec!["train".to_owned()],
+            ..Flags::default()
+        };
+        let mut spec = resolve(&settings, &flags, "code").unwrap();
+        spec.caller = Some(crate::Caller::default());
+        change(&mut spec);
+        let root = "/store".into();
+        let bundle = bundle(Delivery::Folder { root });
+        let plan = plan(
+            &spec,
+            &RunName::new("code", "ab2cd"),
+            "default",
+            Some(&bundle),
+        )
+        .unwrap();
+        let pod = pod_spec(&plan);
+        let inits = pod["initContainers"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let inits: Vec<String> = inits
+            .iter()
+            .map(|one| one["name"].as_str().unwrap().to_owned())
+            .collect();
+        let main = pod["containers"][0].clone();
+        let mounts = main["volumeMounts"].as_array().unwrap();
+        let has_bundle = mounts
+            .iter()
+            .any(|mount| mount["mountPath"] == names::BUNDLE_DIR);
+        (inits, main["command"].clone(), has_bundle)
+    };
+    let (inits, command, has_bundle) = planned("", |_| {});
+    assert!(inits.is_empty() && has_bundle);
+    assert_eq!(
+        command,
+        json!(["longshore", "bootstrap", "exec", "--fetch", "--", "train"])
+    );
+    let template = "[template.spec]\ninitContainers = [{ name = 'check', image = 'i' }]";
+    let (inits, command, has_bundle) = planned(template, |_| {});
+    assert_eq!(
+        (inits, has_bundle),
+        (vec!["check".to_owned(), "fetch".to_owned()], false)
+    );
+    assert_eq!(
+        command,
+        json!(["longshore", "bootstrap", "exec", "--", "train"])
+    );
+    let elsewhere: fn(&mut crate::RunSpec) = |spec| spec.caller = None;
+    let (inits, _, has_bundle) = planned("", elsewhere);
+    assert_eq!((inits, has_bundle), (vec!["fetch".to_owned()], false));
+}
+
+#[test]
 fn the_callers_environment_is_recorded_in_an_annotation() {
     let settings = "[template.spec]\ncontainers = [{ name = 'main', env = [{ name = 'PATH', value = '/bin' }] }]\n\
                     [roles.a]\n[roles.b]\nresources = { gpu = 1 }";

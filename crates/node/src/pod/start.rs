@@ -163,6 +163,7 @@ impl StartContext {
                 .map(|(name, value)| (name.into(), value.into()))
                 .collect(),
             working_folder: self.working_folder(user),
+            makes_working_folder: self.is_in_own_volume(),
             hostname: hostname(&self.pod),
             operations,
             privileges: enforced.privileges,
@@ -230,6 +231,20 @@ impl StartContext {
             return PathBuf::from(OTHER_USER_WORKING_DIR);
         }
         self.folder.join(WORK_DIR).join(&self.container.name)
+    }
+
+    /// Whether `workingDir` is in a volume of the pod, which is empty at first. Container
+    /// runtimes make a missing directory; in other places, it would be left on the machine.
+    fn is_in_own_volume(&self) -> bool {
+        let folder = Path::new(self.container.working_dir.as_deref().unwrap_or_default());
+        let mounts = self.container.volume_mounts.iter().flatten();
+        let around = mounts.filter(|mount| folder.starts_with(&mount.mount_path));
+        let innermost = around.max_by_key(|mount| mount.mount_path.len());
+        let volumes = self.pod.spec.iter().flat_map(|spec| &spec.volumes);
+        let mut own = volumes
+            .flatten()
+            .filter(|volume| volume.empty_dir.is_some());
+        innermost.is_some_and(|mount| own.any(|volume| volume.name == mount.name))
     }
 
     /// Whether a user of a container is not the agent's. Only root can change users;

@@ -15,6 +15,8 @@ pub(crate) struct Command {
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The working directory.
     pub(crate) working_folder: PathBuf,
+    /// Whether to make the working directory if it is missing.
+    pub(crate) makes_working_folder: bool,
     /// The host name.
     pub(crate) hostname: String,
     /// The operations that set up the file system view; ignored without mount

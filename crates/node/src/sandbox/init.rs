@@ -30,6 +30,7 @@ const TERMINAL: u64 = 1 << 3;
 const USER: u64 = 1 << 4;
 const GROUP: u64 = 1 << 5;
 const CAPABILITIES: u64 = 1 << 6;
+const MAKES_FOLDER: u64 = 1 << 7;
 
 /// Creates the file. It is in memory and sealed, so that a container cannot
 /// modify it through `/proc/1/exe`. If the system does not allow executing such
@@ -99,6 +100,7 @@ pub(super) fn arguments(command: &Command, duties: Duties) -> io::Result<Vec<CSt
         (user.is_some(), USER),
         (group.is_some(), GROUP),
         (capabilities.is_some(), CAPABILITIES),
+        (command.makes_working_folder, MAKES_FOLDER),
     ];
     let flags = flags.into_iter().filter(|(set, _)| *set);
     let numbers = [

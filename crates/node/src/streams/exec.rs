@@ -128,6 +128,7 @@ pub(super) fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWante
         arguments: words.iter().map(Into::into).collect(),
         environment,
         working_folder: own.working_folder.clone(),
+        makes_working_folder: false,
         privileges: own.privileges.clone(),
         wiring,
         ports: own.ports.clone(),

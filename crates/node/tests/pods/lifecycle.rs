@@ -1,6 +1,6 @@
 //! The lifecycle of pods: start, restart, deletion, volumes.
 
-use super::*;
+use super::{helpers::has_namespaces, *};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_node_is_registered_and_a_pod_completes() {
@@ -402,6 +402,22 @@ async fn each_container_starts_in_its_own_empty_folder() {
     stage.run("named", spec).await;
     let pod = stage.ended("named").await;
     assert_eq!(stage.log(&pod).await, "/usr\n");
+    // A missing folder is made in an empty volume, and nowhere else.
+    let mut spec = run_once("pwd");
+    spec["volumes"] = json!([{"name": "own", "emptyDir": {}}]);
+    spec["containers"][0]["volumeMounts"] =
+        json!([{"name": "own", "mountPath": "/longshore-test/own"}]);
+    spec["containers"][0]["workingDir"] = json!("/longshore-test/own/work");
+    if has_namespaces(&stage).await {
+        stage.run("made", spec.clone()).await;
+        let pod = stage.ended("made").await;
+        assert_eq!(stage.log(&pod).await, "/longshore-test/own/work\n");
+    }
+    spec["containers"][0]["workingDir"] = json!("/tmp/longshore-test-missing");
+    stage.run("missing", spec).await;
+    let pod = stage.ended("missing").await;
+    let message = terminated(&pod)["message"].as_str().unwrap();
+    assert!(message.contains("/tmp/longshore-test-missing"), "{message}");
     // The folder is removed when the pod has ended.
     let gone = async {
         while Path::new(&folders[0]).exists() {

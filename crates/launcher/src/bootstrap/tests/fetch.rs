@@ -6,10 +6,42 @@ use longshore_diagnosis::names;
 
 use super::{pod, role};
 use crate::{
-    bootstrap::fetch_into,
+    bootstrap::{BootstrapError, fetch::fetch_once, fetch_into},
     bundle::{PackOptions, pack},
     ready_note,
 };
+
+#[test]
+fn a_restarted_task_keeps_its_files() {
+    let pod = pod(vec![role("main", &["localhost:8470"])]);
+    let file = pod.places.work().join("hello.txt");
+    fetch_once(&pod.places).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "hello");
+    fs::write(&file, "changed by the task").unwrap();
+    fetch_once(&pod.places).unwrap();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "changed by the task");
+}
+
+#[test]
+fn a_task_that_cannot_fetch_its_code_says_so() {
+    let pod = pod(vec![role("main", &["localhost:8470"])]);
+    let bundle = pod.places.bundle.join("bundle.tar.gz");
+    let bytes = fs::read(&bundle).unwrap();
+    fs::write(&bundle, "damaged").unwrap();
+    let error = fetch_once(&pod.places).unwrap_err();
+    assert!(
+        matches!(&error, BootstrapError::Code(cause) if matches!(**cause, BootstrapError::Damaged { .. }))
+    );
+    let text = error.to_string();
+    assert!(
+        text.starts_with("the code could not be fetched: the bundle "),
+        "{text}"
+    );
+    // The next container tries again.
+    fs::write(&bundle, bytes).unwrap();
+    fetch_once(&pod.places).unwrap();
+    assert!(pod.places.work().join("hello.txt").exists());
+}
 
 #[test]
 fn a_ready_copy_is_used_only_once() {
