@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{NODES, Node, SECRETS, check, made, named, pod, server};
-use crate::common::PODS;
+use super::{NODES, SECRETS, check, named, pod, server};
+use crate::{
+    common::PODS,
+    users::As,
+};
 
 #[tokio::test]
 async fn nodes_create_only_mirror_pods() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let uid = server.get(&format!("{NODES}/n1")).await.json()["metadata"]["uid"].clone();
     let mirror = |name: &str, spec: Value| {
         let mut pod = pod(name, "n1", spec);
@@ -73,7 +76,7 @@ async fn nodes_create_only_mirror_pods() {
         "m",
         json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
     );
-    made(&server, PODS, strong).await;
+    server.made(PODS, strong).await;
     assert_eq!(n1.get(&format!("{SECRETS}/s")).await, 403);
 }
 
@@ -81,9 +84,9 @@ async fn nodes_create_only_mirror_pods() {
 async fn nodes_change_only_their_own_pods() {
     let server = server().await;
     for (name, node) in [("p1", "n1"), ("p2", "n2"), ("p0", "")] {
-        made(&server, PODS, pod(name, node, json!({}))).await;
+        server.made(PODS, pod(name, node, json!({}))).await;
     }
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let status = json!({"status": {"message": "x"}});
     let own = "node \"n1\" can only update pod status for pods with spec.nodeName set to itself";
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
@@ -151,12 +154,9 @@ async fn nodes_change_only_their_own_pods() {
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:nodes"}],
     });
-    made(
-        &server,
-        &format!("/apis/{group}/v1/clusterrolebindings"),
-        bound,
-    )
-    .await;
+    server
+        .made(&format!("/apis/{group}/v1/clusterrolebindings"), bound)
+        .await;
     let answer = n1.call("DELETE", &format!("{PODS}/p2"), &Value::Null).await;
     check(&answer, (403, deleted), &"p2");
     let answer = n1.call("DELETE", PODS, &Value::Null).await;
