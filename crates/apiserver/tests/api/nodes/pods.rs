@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{NODES, SECRETS, check, named, pod, server};
+use super::{NODES, check, named, pod, server};
 use crate::{
-    common::PODS,
+    common::{CONFIG_MAPS, PODS},
     users::As,
 };
 
@@ -30,6 +30,7 @@ async fn nodes_create_only_mirror_pods() {
         volume["name"] = "v".into();
         mirror("m", json!({"volumes": [volume]}))
     };
+    let mirrors = |what: &str| format!("a mirror pod may not {what}");
     let owner = "node \"n1\" can only create pods with an owner reference set to itself";
     let reference = |what: &str| format!("node \"n1\" can not create pods that reference {what}");
     for (object, end) in [
@@ -45,14 +46,14 @@ async fn nodes_create_only_mirror_pods() {
          "node \"n1\" must not set blockOwnerDeletion on an owner reference".to_owned()),
         (with(&|pod| pod["metadata"]["ownerReferences"][0]["uid"] = "x".into()),
          format!("node n1 UID mismatch: expected x got {}", uid.as_str().unwrap())),
-        (mirror("m", json!({"serviceAccountName": "default"})), reference("serviceaccounts")),
-        (mirror("m", json!({"imagePullSecrets": [{"name": "x"}]})), reference("secrets")),
-        (volume(json!({"secret": {"secretName": "x"}})), reference("secrets")),
+        (mirror("m", json!({"serviceAccountName": "default"})), mirrors("reference service accounts")),
+        (mirror("m", json!({"imagePullSecrets": [{"name": "x"}]})), mirrors("reference secrets")),
+        (volume(json!({"secret": {"secretName": "x"}})), mirrors("reference secrets")),
         (volume(json!({"configMap": {"name": "x"}})), reference("configmaps")),
         (volume(json!({"persistentVolumeClaim": {"claimName": "x"}})), reference("persistentvolumeclaims")),
         (volume(json!({"csi": {"driver": "x"}})), reference("csidrivers (via CSI volumes)")),
         (volume(json!({"projected": {"sources": [{"serviceAccountToken": {"path": "x"}}]}})),
-         reference("serviceaccounts (via projected volumes)")),
+         mirrors("use ServiceAccountToken volume projections")),
         (volume(json!({"projected": {"sources": [{"clusterTrustBundle": {"name": "x", "path": "y"}}]}})),
          reference("clustertrustbundles")),
         (mirror("m", json!({"resourceClaims": [{"name": "r", "resourceClaimName": "x"}]})),
@@ -71,13 +72,13 @@ async fn nodes_create_only_mirror_pods() {
     let path = format!("{PODS}/m?gracePeriodSeconds=0");
     assert_eq!(n1.call("DELETE", &path, &Value::Null).await.code, 200);
     // A mirror pod that an administrator creates gives the node nothing.
-    named(&server, SECRETS, "s").await;
+    named(&server, CONFIG_MAPS, "c").await;
     let strong = mirror(
         "m",
-        json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
+        json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
     );
     server.made(PODS, strong).await;
-    assert_eq!(n1.get(&format!("{SECRETS}/s")).await, 403);
+    assert_eq!(n1.get(&format!("{CONFIG_MAPS}/c")).await, 403);
 }
 
 #[tokio::test]
