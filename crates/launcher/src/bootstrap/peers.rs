@@ -79,7 +79,7 @@ mod tests {
     fn reported(hosts: [&str; 3], own: u32) -> Vec<String> {
         let mut spec = ClusterSpec::new();
         for host in hosts {
-            spec.push("worker", &format!("{host}:1"));
+            spec.push("worker", format!("{host}:1"));
         }
         let job = Job::new(spec);
         let lines = RefCell::new(Vec::new());
