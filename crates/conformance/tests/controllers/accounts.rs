@@ -1,6 +1,6 @@
 //! Service accounts.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     objects::{list, text},
@@ -24,60 +24,6 @@ async fn each_namespace_has_a_service_account_and_the_root_certificate() {
             text(map, "/data/ca.crt").contains("BEGIN CERTIFICATE")
         })
         .await;
-}
-
-#[tokio::test]
-async fn mirror_pods_use_no_accounts_and_no_secrets() {
-    let plane = Plane::start().await;
-    let pods = plane.path("v1", "pods");
-    let token = json!({"serviceAccountToken": {"path": "t"}});
-    let secret = json!({"secret": {"name": "s"}});
-    let volume = |sources: Value| json!([{"name": "v", "projected": {"sources": sources}}]);
-    for (field, value, reason) in [
-        (
-            "serviceAccountName",
-            json!("Not OK"),
-            "reference service accounts",
-        ),
-        (
-            "imagePullSecrets",
-            json!([{"name": "s"}]),
-            "reference secrets",
-        ),
-        (
-            "volumes",
-            volume(json!([token, secret])),
-            "reference secrets",
-        ),
-        (
-            "volumes",
-            volume(json!([token])),
-            "use ServiceAccountToken volume projections",
-        ),
-        (
-            "volumes",
-            json!([{"name": "v", "configMap": {"name": "c"}}]),
-            "",
-        ),
-    ] {
-        let mut pod = json!({
-            "metadata": {"name": "m", "annotations": {"kubernetes.io/config.mirror": ""}},
-            "spec": {"nodeName": "none", "containers": [{"name": "a", "image": "i"}]},
-        });
-        pod["spec"][field] = value;
-        let answer = plane.post(&pods, &pod).await;
-        match reason {
-            "" => {
-                let pod = answer.is(201);
-                assert_eq!(pod["spec"]["serviceAccountName"], Value::Null);
-            }
-            reason => {
-                let status = answer.is(403);
-                let expected = format!("pods \"m\" is forbidden: a mirror pod may not {reason}");
-                assert_eq!(text(&status, "/message"), expected);
-            }
-        }
-    }
 }
 
 #[tokio::test]
