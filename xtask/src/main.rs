@@ -82,7 +82,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
-        Task::Test(arguments) => test::run(&arguments),
+        Task::Test(arguments) => test::run(arguments),
         Task::Tidy => tidy::run(None),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),

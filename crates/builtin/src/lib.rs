@@ -25,6 +25,7 @@ pub mod defaults;
 pub mod definition;
 pub mod json;
 mod kinds;
+mod pod_references;
 pub mod pod_security;
 mod rules;
 pub mod selectable;
@@ -36,6 +37,7 @@ pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
 pub use behaviour::Behaviour;
 pub use kinds::{all, find, find_served};
+pub use pod_references::PodReferences;
 pub use rules::{
     Admission, CUSTOM, Generation, KindRules, Lifecycle, NameRule, OtherVersion, PLAIN,
     PodSelector, SentStatus,

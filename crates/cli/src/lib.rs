@@ -22,6 +22,7 @@ mod forward;
 mod hints;
 mod interrupt;
 mod log_lines;
+mod metric_columns;
 mod output;
 mod place;
 mod printer;

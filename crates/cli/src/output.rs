@@ -37,6 +37,20 @@ pub(crate) enum TextFormat {
     Yaml,
 }
 
+impl TextFormat {
+    /// Prints a value, or its text, which `text` prints.
+    pub(crate) fn print(self, shown: &impl Serialize, text: impl FnOnce()) -> Result<()> {
+        match self {
+            Self::Text => {
+                text();
+                Ok(())
+            }
+            Self::Json => value(Format::Json, shown),
+            Self::Yaml => value(Format::Yaml, shown),
+        }
+    }
+}
+
 /// The output format of a table without other columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum TableFormat {

@@ -44,6 +44,7 @@ mod node_lifecycle;
 mod node_ttl;
 mod owned;
 mod percent;
+mod pod_facts;
 mod pod_fields;
 mod pod_gc;
 mod progress;

@@ -9,16 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::key::Key;
-
-/// A pod's controller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its uid.
-    pub(crate) uid: String,
-}
+use crate::{
+    key::Key,
+    pod_facts::{Owner, PodFacts},
+};
 
 /// An object that owns pods.
 pub(crate) trait Parent {
@@ -35,35 +29,11 @@ pub(crate) trait Parent {
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool;
 }
 
-/// A pod, as a controller reads it.
-pub(crate) trait OwnedPod: Clone {
-    /// Namespace and name.
-    fn key(&self) -> &Key;
-
-    /// Uid.
-    fn uid(&self) -> &str;
-
-    /// The resourceVersion, if it is a number.
-    fn version(&self) -> Option<u64>;
-
-    /// Labels.
-    fn labels(&self) -> &BTreeMap<String, String>;
-
-    /// Its controller.
-    fn owner(&self) -> Option<&Owner>;
-
-    /// Whether it is being deleted, or its deletion has been requested.
-    fn is_deleting(&self) -> bool;
-
-    /// Notes that it is being deleted.
-    fn set_deleting(&mut self);
-}
-
 /// The observed objects of one kind and their pods.
 #[derive(Debug)]
-pub(crate) struct Store<W, P> {
+pub(crate) struct Store<W> {
     parents: BTreeMap<Key, Arc<W>>,
-    pods: HashMap<Key, Arc<P>>,
+    pods: HashMap<Key, Arc<PodFacts>>,
     /// The pods by the UID of their controller.
     owned: HashMap<String, BTreeSet<Key>>,
     /// The pods without a controller.
@@ -73,7 +43,7 @@ pub(crate) struct Store<W, P> {
     deleted: HashMap<String, HashSet<String>>,
 }
 
-impl<W, P> Default for Store<W, P> {
+impl<W> Default for Store<W> {
     fn default() -> Self {
         Self {
             parents: BTreeMap::new(),
@@ -105,7 +75,7 @@ fn keys_in<'a>(keys: &'a BTreeSet<Key>, namespace: &'a str) -> impl Iterator<Ite
     keys.take_while(move |key| key.namespace == namespace)
 }
 
-impl<W: Parent, P: OwnedPod> Store<W, P> {
+impl<W: Parent> Store<W> {
     /// Stores an object. An older version is ignored.
     pub(crate) fn put(&mut self, parent: W) {
         let known = self.parents.get(parent.key());
@@ -146,31 +116,31 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
     pub(crate) fn parents<'a>(
         &'a self,
         namespace: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<W>> + use<'a, W, P> {
+    ) -> impl Iterator<Item = &'a Arc<W>> + use<'a, W> {
         in_namespace(&self.parents, namespace)
     }
 
     /// Stores a pod from the watch or a response. Returns the objects to reconcile.
-    pub(crate) fn put_pod(&mut self, mut pod: P) -> Vec<Key> {
-        let known = self.pods.get(pod.key());
-        let known = known.filter(|known| known.uid() == pod.uid());
-        let before = known.and_then(|known| known.owner().cloned());
+    pub(crate) fn put_pod(&mut self, mut pod: PodFacts) -> Vec<Key> {
+        let known = self.pods.get(&pod.key);
+        let known = known.filter(|known| known.uid == pod.uid);
+        let before = known.and_then(|known| known.owner.clone());
         if let Some(known) = known {
-            if is_older(pod.version(), known.version()) {
+            if is_older(pod.version, known.version) {
                 return self.affected(&pod);
             }
             // The deletion was requested, but the watch has not reported it yet.
-            if known.is_deleting() {
-                pod.set_deleting();
+            if known.deleting {
+                pod.deleting = true;
             }
         }
-        let key = pod.key().clone();
+        let key = pod.key.clone();
         self.forget(&key);
         let mut affected = self.affected(&pod);
-        if let Some(before) = before.filter(|before| pod.owner() != Some(before)) {
+        if let Some(before) = before.filter(|before| pod.owner.as_ref() != Some(before)) {
             affected.extend(self.parent_of(&key.namespace, &before));
         }
-        match pod.owner() {
+        match &pod.owner {
             Some(owner) => {
                 let owned = self.owned.entry(owner.uid.clone()).or_default();
                 owned.insert(key.clone());
@@ -185,9 +155,9 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
 
     /// Stores a pod from a response. It is ignored if the pod has been deleted in the
     /// meantime.
-    pub(crate) fn put_pod_response(&mut self, pod: P) {
-        let known = self.pods.get(pod.key());
-        if known.is_some_and(|known| known.uid() == pod.uid()) {
+    pub(crate) fn put_pod_response(&mut self, pod: PodFacts) {
+        let known = self.pods.get(&pod.key);
+        if known.is_some_and(|known| known.uid == pod.uid) {
             self.put_pod(pod);
         }
     }
@@ -198,8 +168,8 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
         for deleted in self.deleted.values_mut() {
             deleted.insert(uid.to_owned());
         }
-        let known = self.pods.get(key).filter(|known| known.uid() == uid);
-        let owner = known.and_then(|known| known.owner().cloned());
+        let known = self.pods.get(key).filter(|known| known.uid == uid);
+        let owner = known.and_then(|known| known.owner.clone());
         if known.is_some() {
             self.forget(key);
         }
@@ -210,7 +180,7 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
     fn forget(&mut self, key: &Key) {
         self.orphans.remove(key);
         let pod = self.pods.remove(key);
-        let Some(owner) = pod.as_ref().and_then(|pod| pod.owner()) else {
+        let Some(owner) = pod.as_ref().and_then(|pod| pod.owner.as_ref()) else {
             return;
         };
         if let Some(owned) = self.owned.get_mut(&owner.uid) {
@@ -222,13 +192,13 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
     }
 
     /// Returns the objects affected by a pod: its owner, or all that select it.
-    fn affected(&self, pod: &P) -> Vec<Key> {
-        let namespace = &pod.key().namespace;
-        match pod.owner() {
+    fn affected(&self, pod: &PodFacts) -> Vec<Key> {
+        let namespace = &pod.key.namespace;
+        match &pod.owner {
             Some(owner) => self.parent_of(namespace, owner).into_iter().collect(),
             None => {
                 let parents = self.parents(namespace);
-                let parents = parents.filter(|parent| parent.selects(pod.labels()));
+                let parents = parents.filter(|parent| parent.selects(&pod.labels));
                 parents.map(|parent| parent.key().clone()).collect()
             }
         }
@@ -247,9 +217,9 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
     }
 
     /// Records that a pod has been created.
-    pub(crate) fn created(&mut self, uid: &str, pod: P) {
+    pub(crate) fn created(&mut self, uid: &str, pod: PodFacts) {
         let deleted = self.deleted.get(uid);
-        if !deleted.is_some_and(|deleted| deleted.contains(pod.uid())) {
+        if !deleted.is_some_and(|deleted| deleted.contains(&pod.uid)) {
             self.put_pod(pod);
         }
     }
@@ -261,13 +231,13 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
 
     /// Marks a pod whose deletion the server has accepted.
     pub(crate) fn mark_deleting(&mut self, key: &Key, uid: &str) {
-        if let Some(pod) = self.pods.get_mut(key).filter(|pod| pod.uid() == uid) {
-            Arc::make_mut(pod).set_deleting();
+        if let Some(pod) = self.pods.get_mut(key).filter(|pod| pod.uid == uid) {
+            Arc::make_mut(pod).deleting = true;
         }
     }
 
     /// Returns the pods that an object owns.
-    pub(crate) fn owned_by<'a>(&'a self, parent: &'a W) -> impl Iterator<Item = &'a Arc<P>> {
+    pub(crate) fn owned_by<'a>(&'a self, parent: &'a W) -> impl Iterator<Item = &'a Arc<PodFacts>> {
         let keys = self.owned.get(parent.uid()).into_iter();
         let keys = keys.flat_map(|keys| keys_in(keys, &parent.key().namespace));
         keys.filter_map(|key| self.pods.get(key))
@@ -275,10 +245,10 @@ impl<W: Parent, P: OwnedPod> Store<W, P> {
 
     /// Returns the pods that an object owns, and those without a controller that it
     /// selects.
-    pub(crate) fn pods_of<'a>(&'a self, parent: &'a W) -> impl Iterator<Item = &'a Arc<P>> {
+    pub(crate) fn pods_of<'a>(&'a self, parent: &'a W) -> impl Iterator<Item = &'a Arc<PodFacts>> {
         let orphans = keys_in(&self.orphans, &parent.key().namespace);
         let orphans = orphans.filter_map(|key| self.pods.get(key));
-        let orphans = orphans.filter(|pod| parent.selects(pod.labels()));
+        let orphans = orphans.filter(|pod| parent.selects(&pod.labels));
         self.owned_by(parent).chain(orphans)
     }
 }

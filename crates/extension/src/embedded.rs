@@ -19,7 +19,7 @@ use crate::{
     outputs::{self, TaskOutputs},
     program,
     value::{from_serde, rfc3339, to_json},
-    wait::{limit, wait},
+    wait::{duration, limit, wait},
 };
 
 /// A cluster in this process. Other programs connect to it with its kubeconfig.
@@ -184,9 +184,7 @@ impl EmbeddedCluster {
     /// Controllers and nodes then act on the new time, as on a change of an object: wait for
     /// what they do, or call ``settle``.
     fn advance<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Bound<'py, PyAny>> {
-        let step = Duration::try_from_secs_f64(seconds).map_err(|_| {
-            PyValueError::new_err(format!("a clock is not advanced by {seconds} seconds"))
-        })?;
+        let step = duration("seconds", seconds)?;
         let clock = self.clock.clone();
         let advanced = wait(py, async move { Ok::<_, Error>(clock.advance(step).await) })?;
         let now = advanced.map_err(|error| PyValueError::new_err(error.to_string()))?;

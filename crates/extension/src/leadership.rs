@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::{
     face::{Face, Ready},
-    wait::limit,
+    wait::{duration, limit},
 };
 
 /// The leadership of this process.
@@ -49,12 +49,26 @@ pub(crate) fn lead<'py>(
     times: &Times,
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut options = ElectionOptions::new(identity.clone());
-    for (field, given) in [
-        (&mut options.lease_duration, times.lease_duration),
-        (&mut options.renew_deadline, times.renew_deadline),
-        (&mut options.retry_interval, times.retry_interval),
+    for (name, field, given) in [
+        (
+            "lease_duration",
+            &mut options.lease_duration,
+            times.lease_duration,
+        ),
+        (
+            "renew_deadline",
+            &mut options.renew_deadline,
+            times.renew_deadline,
+        ),
+        (
+            "retry_interval",
+            &mut options.retry_interval,
+            times.retry_interval,
+        ),
     ] {
-        *field = limit(given)?.unwrap_or(*field);
+        if let Some(given) = given {
+            *field = duration(name, given)?;
+        }
     }
     let leading = async move {
         let namespace = namespace.unwrap_or_else(|| connection.default_namespace().to_owned());

@@ -73,12 +73,15 @@ fn complete(
 
 /// Converts a timeout in seconds; `None` means no timeout.
 pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    let made = seconds.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|_| {
-            pyo3::exceptions::PyValueError::new_err(format!(
-                "a timeout must be a number of seconds, 0 or above, but is {seconds}"
-            ))
-        })
-    });
-    made.transpose()
+    let timeout = seconds.map(|seconds| duration("timeout", seconds));
+    timeout.transpose()
+}
+
+/// Converts an argument in seconds.
+pub(crate) fn duration(argument: &str, seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        pyo3::exceptions::PyValueError::new_err(format!(
+            "{argument} must be a number of seconds, 0 or above, but is {seconds}"
+        ))
+    })
 }

@@ -58,7 +58,8 @@ pub(crate) struct Arguments {
     /// Build without optimization: builds faster, runs slower.
     #[arg(long)]
     dev: bool,
-    /// Arguments for `cargo test`: a filter, or `--` and options of the test harness.
+    /// Arguments for `cargo test`: a filter, or `--` and options of the test harness. All tests run,
+    /// also after a failure: `--no-fail-fast` changes nothing.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
@@ -71,8 +72,24 @@ enum Server {
     Old,
 }
 
+/// The option of cargo with which all tests run, also after a failure.
+const NO_FAIL_FAST: &str = "--no-fail-fast";
+
+/// The arguments of a user without [`NO_FAIL_FAST`], which cargo accepts only once. After `--`, they are
+/// those of the test harness.
+fn without_no_fail_fast(rest: Vec<String>) -> Vec<String> {
+    let mut is_of_cargo = true;
+    let mut is_kept = |word: &String| {
+        is_of_cargo &= word != "--";
+        !is_of_cargo || word != NO_FAIL_FAST
+    };
+    rest.into_iter().filter(|word| is_kept(word)).collect()
+}
+
 /// Runs the selected tests; fails if they leave processes running.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(mut arguments: Arguments) -> Outcome {
+    arguments.rest = without_no_fail_fast(arguments.rest);
+    let arguments = &arguments;
     if arguments.frameworks {
         return orphans::watch(|| test_frameworks(arguments));
     }
@@ -120,7 +137,7 @@ fn test(arguments: &Arguments) -> Outcome {
         Some(package) => _ = command.args(["--package", package]),
         None => _ = command.arg("--workspace"),
     };
-    command.args(["test", "--no-fail-fast"]).args(profile);
+    command.args(["test", NO_FAIL_FAST]).args(profile);
     packages(&mut command);
     let prepare = |command: &mut Command| {
         let kubectls = clients.kubectls.as_deref().unwrap_or_default();
@@ -149,9 +166,7 @@ fn test(arguments: &Arguments) -> Outcome {
         let mut jobs: Vec<Job> = programs.into_iter().map(Program::job).collect();
         let mut examples = suite.has_examples.then(|| {
             let mut command = cargo();
-            command
-                .args(["test", "--no-fail-fast", "--doc"])
-                .args(profile);
+            command.args(["test", NO_FAIL_FAST, "--doc"]).args(profile);
             packages(&mut command);
             let name = "examples of the documentation".to_owned();
             Job { name, command }
@@ -233,7 +248,7 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
     let folder = frameworks::install()?;
     let mut command = cargo();
     command
-        .args(["test", "--no-fail-fast"])
+        .args(["test", NO_FAIL_FAST])
         .args(profile(arguments))
         .args(["--package", "longshore-cli", "--package", "longshore-python"])
         .args(["--test", "frameworks", "--test", "suite"])
@@ -249,7 +264,7 @@ fn test_browser(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
     let mut command = cargo();
     command
-        .args(["test", "--no-fail-fast"])
+        .args(["test", NO_FAIL_FAST])
         .args(profile(arguments))
         .args(["--package", "longshore-ui", "--test", "browser"])
         // Each test has a browser.
@@ -264,7 +279,7 @@ fn test_stores(arguments: &Arguments) -> Outcome {
     let azurite = tools::azurite()?;
     let mut command = cargo();
     command
-        .args(["test", "--no-fail-fast"])
+        .args(["test", NO_FAIL_FAST])
         .args(profile(arguments))
         .args(["--package", "longshore-cli", "--test", "emulators"])
         .args(["--", "--ignored"])
@@ -336,7 +351,7 @@ fn test_queues(arguments: &Arguments) -> Outcome {
 fn on_node(arguments: &Arguments, cluster: &RunningCluster) -> Command {
     let mut command = cargo();
     command
-        .args(["test", "--no-fail-fast"])
+        .args(["test", NO_FAIL_FAST])
         .args(profile(arguments))
         .args(["--package", "longshore-cli", "--test", "real"])
         // The tests change the node, so they run one at a time.
@@ -350,7 +365,7 @@ fn test_on_real(arguments: &Arguments, release: Release) -> Outcome {
     let cluster = Cluster::start(release)?;
     let mut command = cargo();
     command
-        .args(["test", "--no-fail-fast"])
+        .args(["test", NO_FAIL_FAST])
         .args(profile(arguments))
         .args(conformance::SERVER_TESTS)
         .args(["--test", "kinds"])
@@ -428,6 +443,18 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_fail_fast_is_passed_once() {
+        let kept = |rest: &[&str]| {
+            without_no_fail_fast(rest.iter().map(|word| (*word).to_owned()).collect()).join(" ")
+        };
+        assert_eq!(kept(&["--no-fail-fast"]), "");
+        assert_eq!(
+            kept(&["--lib", "--no-fail-fast", "filter", "--", "--no-fail-fast"]),
+            "--lib filter -- --no-fail-fast"
+        );
+    }
 
     #[test]
     fn results_of_all_programs_are_added() {

@@ -22,7 +22,7 @@ pub(crate) use attributes::{Attributes, forbidden};
 pub(crate) use escalation::{Guard, PINNED_ATTEMPTS, pin};
 pub(crate) use impersonation::impersonated;
 pub(crate) use index::{Index, joined};
-pub(crate) use node::{PodFacts, claim_of};
+pub(crate) use node::claim_of;
 pub(crate) use policy::ensure as ensure_default_policy;
 pub(crate) use rule::Rule;
 

@@ -4,52 +4,17 @@
 use longshore_apiserver::AuthorizationMode;
 use serde_json::{Value, json};
 
-use crate::common::{Answer, CONFIG_MAPS, PODS, Server};
+use crate::{
+    common::{CONFIG_MAPS, PODS, Server},
+    users::{As, MERGE},
+};
 
 const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 const CLUSTER_ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const CLUSTER_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-const MERGE: &str = "application/merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
-
-async fn server() -> Server {
-    let server = Server::new();
-    server.api.ensure_default_policy().await.unwrap();
-    server
-}
-
-/// A user who sends requests.
-struct As<'a>(&'a Server, &'a [(&'a str, &'a str)]);
-
-impl As<'_> {
-    async fn send(&self, method: &str, path: &str, media_type: &str, body: &Value) -> Answer {
-        let mut headers = self.1.to_vec();
-        headers.push(("content-type", media_type));
-        let body = match body {
-            Value::Null => String::new(),
-            body => body.to_string(),
-        };
-        self.0.call(method, path, &headers, body).await
-    }
-
-    async fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
-        self.send(method, path, "application/json", body).await
-    }
-
-    async fn get(&self, path: &str) -> u16 {
-        self.call("GET", path, &Value::Null).await.code
-    }
-
-    /// The message of a refused request.
-    async fn refused(&self, method: &str, path: &str, body: &Value) -> String {
-        let answer = self.call(method, path, body).await;
-        assert_eq!(answer.code, 403, "{method} {path}: {}", answer.text());
-        assert_eq!(answer.json()["reason"], "Forbidden");
-        answer.message()
-    }
-}
 
 const ANA: &[(&str, &str)] = &[("impersonate-user", "ana")];
 
@@ -74,11 +39,6 @@ fn user(name: &str) -> Value {
 }
 
 impl Server {
-    async fn made(&self, path: &str, object: Value) {
-        let answer = self.post(path, &object).await;
-        assert_eq!(answer.code, 201, "{}", answer.text());
-    }
-
     /// Gives a user a role with these rules in the namespace default.
     async fn grant(&self, name: &str, subject: Value, rules: &[Value]) {
         self.made(ROLES, role(name, rules)).await;
@@ -89,8 +49,8 @@ impl Server {
 
 #[tokio::test]
 async fn users_without_roles_get_the_messages_of_kubernetes() {
-    let server = server().await;
-    let ana = As(&server, ANA);
+    let server = Server::with_default_policy().await;
+    let ana = As::new(&server, ANA);
     for (method, path, message) in [
         (
             "GET",
@@ -135,7 +95,7 @@ async fn users_without_roles_get_the_messages_of_kubernetes() {
     for path in ["/api", "/apis/apps/v1", "/openapi/v3", "/version", "/livez"] {
         assert_eq!(ana.get(path).await, 200, "{path}");
     }
-    let anonymous = As(&server, &[("impersonate-user", "system:anonymous")]);
+    let anonymous = As::new(&server, &[("impersonate-user", "system:anonymous")]);
     for (path, code) in [
         ("/version", 200),
         ("/livez", 200),
@@ -148,7 +108,7 @@ async fn users_without_roles_get_the_messages_of_kubernetes() {
 
 #[tokio::test]
 async fn roles_grant_verbs_resources_and_names() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     server.pod("p", &["c"]).await;
     let rules = [
         rule(&["pods"], &["get", "list"]),
@@ -160,7 +120,7 @@ async fn roles_grant_verbs_resources_and_names() {
     server.grant("reader", user("ana"), &rules).await;
     server.config_map("mine").await;
     server.config_map("other").await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     for (path, code) in [
         (PODS, 200),
         ("/api/v1/namespaces/default/pods/p", 200),
@@ -195,7 +155,7 @@ async fn roles_grant_verbs_resources_and_names() {
 
 #[tokio::test]
 async fn groups_and_service_accounts_have_roles() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let rules = [rule(&["pods"], &["list"])];
     let account = json!({"kind": "ServiceAccount", "name": "s"});
     server.grant("account", account, &rules).await;
@@ -205,8 +165,11 @@ async fn groups_and_service_accounts_have_roles() {
     };
     let all = binding("all", "ClusterRole", "view", accounts("kube-system"));
     server.made(CLUSTER_BINDINGS, all).await;
-    let code =
-        async |user: &str, path: &str| As(&server, &[("impersonate-user", user)]).get(path).await;
+    let code = async |user: &str, path: &str| {
+        As::new(&server, &[("impersonate-user", user)])
+            .get(path)
+            .await
+    };
     let own = "system:serviceaccount:default:s";
     assert_eq!(code(own, PODS).await, 200);
     assert_eq!(code(own, "/api/v1/pods").await, 403);
@@ -223,7 +186,7 @@ async fn groups_and_service_accounts_have_roles() {
 
 #[tokio::test]
 async fn the_roles_of_users_come_with_the_cluster() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     for (name, list_secrets, create_pods, create_roles) in [
         ("view", false, false, false),
         ("edit", true, true, false),
@@ -233,7 +196,7 @@ async fn the_roles_of_users_come_with_the_cluster() {
         let bound = binding(name, "ClusterRole", name, user(name));
         server.made(BINDINGS, bound).await;
         let headers = [("impersonate-user", name)];
-        let user = As(&server, &headers);
+        let user = As::new(&server, &headers);
         let code = |allowed: bool| if allowed { 200 } else { 403 };
         assert_eq!(user.get(PODS).await, 200, "{name}");
         let secrets = "/api/v1/namespaces/default/secrets";
@@ -252,7 +215,7 @@ async fn the_roles_of_users_come_with_the_cluster() {
 
 #[tokio::test]
 async fn users_grant_only_permissions_that_they_have() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let rbac = |resources: &[&str], verbs: &[&str]| json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": resources, "verbs": verbs});
     let rules = [
         rule(&["pods"], &["get", "list"]),
@@ -262,7 +225,7 @@ async fn users_grant_only_permissions_that_they_have() {
         ),
     ];
     server.grant("ana", user("ana"), &rules).await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
 
     let message = ana
         .refused(
@@ -338,7 +301,7 @@ async fn users_grant_only_permissions_that_they_have() {
 
 #[tokio::test]
 async fn updates_that_create_need_the_permission_to_create() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     let rules = [
         json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
@@ -346,7 +309,7 @@ async fn updates_that_create_need_the_permission_to_create() {
         rule(&["endpoints"], &["update"]),
     ];
     server.grant("ana", user("ana"), &rules).await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     let endpoints = "/api/v1/namespaces/default/endpoints/e";
     let made = json!({"metadata": {"name": "e"}});
     let message = ana.refused("PUT", endpoints, &made).await;
@@ -368,11 +331,11 @@ async fn updates_that_create_need_the_permission_to_create() {
 
 #[tokio::test]
 async fn sessions_need_the_permission_to_create() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     server.pod("p", &["c"]).await;
     let rules = [rule(&["pods/exec", "pods/portforward"], &["get"])];
     server.grant("ana", user("ana"), &rules).await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     let pod = "/api/v1/namespaces/default/pods/p";
     let message = ana
         .refused("GET", &format!("{pod}/exec?command=id"), &Value::Null)
@@ -393,7 +356,7 @@ async fn sessions_need_the_permission_to_create() {
 
 #[tokio::test]
 async fn users_bind_only_roles_whose_permissions_they_have() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let rbac = |resources: &[&str], verbs: &[&str], names: &[&str]| {
         json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": resources,
                "verbs": verbs, "resourceNames": names})
@@ -407,7 +370,7 @@ async fn users_bind_only_roles_whose_permissions_they_have() {
     server
         .made(ROLES, role("weak", &[rule(&["pods"], &["get"])]))
         .await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     let bind = async |name: &str, kind: &str, role: &str| {
         ana.call("POST", BINDINGS, &binding(name, kind, role, user("bob")))
             .await
@@ -422,13 +385,13 @@ async fn users_bind_only_roles_whose_permissions_they_have() {
     let missing = bind("d", "Role", "missing").await;
     let text = r#"roles.rbac.authorization.k8s.io "missing" not found"#;
     assert_eq!((missing.code, missing.message().as_str()), (404, text));
-    let bob = As(&server, &[("impersonate-user", "bob")]);
+    let bob = As::new(&server, &[("impersonate-user", "bob")]);
     assert_eq!(bob.get("/api/v1/namespaces/default/secrets").await, 200);
 }
 
 #[tokio::test]
 async fn only_cluster_admins_aggregate_roles() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let all = json!({"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
                      "verbs": ["create", "update"]});
     server.made(CLUSTER_ROLES, role("writer", &[all])).await;
@@ -436,18 +399,22 @@ async fn only_cluster_admins_aggregate_roles() {
     server.made(CLUSTER_BINDINGS, bound).await;
     let mut role = role("gathers", &[]);
     role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]});
-    let message = As(&server, ANA).refused("POST", CLUSTER_ROLES, &role).await;
+    let message = As::new(&server, ANA)
+        .refused("POST", CLUSTER_ROLES, &role)
+        .await;
     let end = "must have cluster-admin privileges to use the aggregationRule";
     assert!(message.ends_with(end), "{message}");
     let bound = binding("admin-ana", "ClusterRole", "cluster-admin", user("ana"));
     server.made(CLUSTER_BINDINGS, bound).await;
-    let answer = As(&server, ANA).call("POST", CLUSTER_ROLES, &role).await;
+    let answer = As::new(&server, ANA)
+        .call("POST", CLUSTER_ROLES, &role)
+        .await;
     assert_eq!(answer.code, 201, "{}", answer.text());
 }
 
 #[tokio::test]
 async fn users_impersonate_only_whom_they_may() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let who = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let headers = [
         ("impersonate-user", "bob"),
@@ -457,14 +424,16 @@ async fn users_impersonate_only_whom_they_may() {
         ("impersonate-extra-example.com%2fscope", "a"),
         ("impersonate-extra-example.com%2fscope", "b"),
     ];
-    let answer = As(&server, &headers).call("POST", who, &json!({})).await;
+    let answer = As::new(&server, &headers)
+        .call("POST", who, &json!({}))
+        .await;
     let expected = json!({
         "username": "bob", "uid": "7", "groups": ["team", "crew", "system:authenticated"],
         "extra": {"example.com/scope": ["a", "b"]},
     });
     assert_eq!(answer.json()["status"]["userInfo"], expected);
     let alone = [("impersonate-group", "team")];
-    let answer = As(&server, &alone).call("POST", who, &json!({})).await;
+    let answer = As::new(&server, &alone).call("POST", who, &json!({})).await;
     assert_eq!(answer.code, 400, "{}", answer.text());
 
     // A chain needs a real user: ana has a token.
@@ -504,11 +473,11 @@ async fn users_impersonate_only_whom_they_may() {
 
 #[tokio::test]
 async fn reviews_answer_by_roles() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     server
         .grant("reader", user("ana"), &[rule(&["pods"], &["list"])])
         .await;
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     let group = "/apis/authorization.k8s.io/v1";
     let may = async |verb: &str, resource: &str| {
         let attributes = json!({"verb": verb, "resource": resource, "namespace": "default"});
@@ -538,7 +507,7 @@ async fn reviews_answer_by_roles() {
 
 #[tokio::test]
 async fn the_default_policy_is_kept_up_to_date() {
-    let server = server().await;
+    let server = Server::with_default_policy().await;
     let list = server.get(CLUSTER_ROLES).await.json();
     let roles = list["items"].as_array().unwrap();
     assert_eq!(roles.len(), 73);
@@ -580,7 +549,7 @@ async fn with_always_allow_every_user_may_do_everything() {
     server.api.ensure_default_policy().await.unwrap();
     let roles = server.get(CLUSTER_ROLES).await.json();
     assert_eq!(roles["items"], json!([]));
-    let ana = As(&server, ANA);
+    let ana = As::new(&server, ANA);
     assert_eq!(ana.get(PODS).await, 200);
     assert_eq!(ana.get("/metrics").await, 200);
     let strong = role("strong", &[rule(&["*"], &["*"])]);

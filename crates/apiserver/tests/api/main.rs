@@ -28,5 +28,6 @@ mod restore;
 mod streams;
 mod tokens;
 mod unsupported_kinds;
+mod users;
 mod watches;
 mod websocket_floods;

@@ -16,7 +16,7 @@ const VERB: &str = "bootstrap";
 
 /// Prepare a task inside its pod
 #[derive(Debug, Parser)]
-#[command(name = "longshore bootstrap")]
+#[command(name = "longshore bootstrap", bin_name = "longshore bootstrap")]
 pub(crate) struct BootstrapArgs {
     #[command(subcommand)]
     step: Step,

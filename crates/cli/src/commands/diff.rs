@@ -13,7 +13,8 @@ use longshore::launcher::{
 use crate::{
     complete, config,
     error::Result,
-    output::{self, Format, TextFormat},
+    metric_columns,
+    output::{self, TextFormat},
     target::{self, ClusterArgs, Target},
     ui,
 };
@@ -66,12 +67,8 @@ async fn query(target: &Target, args: &DiffArgs) -> Result<()> {
         outputs: outputs.as_ref(),
     };
     let comparison = compare::compare(cluster, &one, &other, sources).await?;
-    match args.output {
-        TextFormat::Text => print(&comparison, args.no_code),
-        TextFormat::Json => output::value(Format::Json, &comparison)?,
-        TextFormat::Yaml => output::value(Format::Yaml, &comparison)?,
-    }
-    Ok(())
+    let text = || print(&comparison, args.no_code);
+    args.output.print(&comparison, text)
 }
 
 /// The maximum number of metrics in the table.
@@ -94,10 +91,7 @@ fn print_metrics(comparison: &Comparison) {
     });
     let [one, other] = &comparison.runs;
     output::table(&["METRIC", one, other, "DIFFERENCE"], rows.collect(), "");
-    if metrics.len() > MOST_METRICS {
-        let more = metrics.len() - MOST_METRICS;
-        ui::note(format!("{more} more metrics: --output json prints them"));
-    }
+    metric_columns::note_omitted(metrics.len(), MOST_METRICS);
 }
 
 fn print(comparison: &Comparison, no_code: bool) {

@@ -12,13 +12,11 @@ use longshore::launcher::{
 use crate::{
     complete, config,
     error::{Error, Result},
-    output::{self, Format, TextFormat},
+    metric_columns,
+    output::{self, TextFormat},
     target::{self, ClusterArgs, Target},
     ui,
 };
-
-/// The maximum number of metrics in the table.
-const MOST_METRICS: usize = 12;
 
 /// Print the last values of the metrics of a run's tasks
 ///
@@ -69,20 +67,13 @@ async fn show(target: &Target, args: &MetricsArgs) -> Result<()> {
     for unread in &read.unread {
         ui::warning(format!("not read: {unread}"));
     }
-    let format = match args.output {
-        TextFormat::Text => {
-            print(&read);
-            return Ok(());
-        }
-        TextFormat::Json => Format::Json,
-        TextFormat::Yaml => Format::Yaml,
-    };
-    output::value(format, &read.to_json(&found.run))
+    let json = read.to_json(&found.run);
+    args.output.print(&json, || print(&read))
 }
 
 fn print(read: &RunMetrics) {
     let names = read.names();
-    let kept = names.get(..MOST_METRICS).unwrap_or(&names);
+    let kept = metric_columns::columns(&names);
     let header: Vec<&str> = std::iter::once("TASK")
         .chain(kept.iter().copied())
         .collect();
@@ -95,8 +86,5 @@ fn print(read: &RunMetrics) {
     });
     let none = "No task has written metrics.";
     output::table(&header, rows.collect(), none);
-    let more = names.len() - kept.len();
-    if more > 0 {
-        ui::note(format!("{more} more metrics: --output json prints them"));
-    }
+    metric_columns::note_omitted(names.len(), kept.len());
 }

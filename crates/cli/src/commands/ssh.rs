@@ -7,13 +7,12 @@ use std::{
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore_ssh::Keys;
 
 use crate::{
     complete, config, env,
     error::{Error, Kind, Result},
     ssh::{
-        host_name, install,
+        host_name, install, keys,
         options::{self, SshOption},
     },
     target::ClusterArgs,
@@ -77,11 +76,7 @@ pub(crate) struct SshArgs {
 
 pub(crate) async fn ssh(args: SshArgs) -> Result<ExitCode> {
     let layout = args.cluster.layout()?;
-    layout
-        .create()
-        .map_err(|error| Error::from_source(Kind::Failed, &error))?;
-    let keys = Keys::open(&layout.ssh());
-    let keys = keys.map_err(|error| Error::from_source(Kind::Failed, &error))?;
+    let keys = keys(&layout)?;
     let program =
         std::env::current_exe().map_err(|error| Error::from_source(Kind::Failed, &error))?;
     let mut words = args.cluster.words(&config::here()?)?;

@@ -4,12 +4,11 @@ use std::{io::IsTerminal as _, process::ExitCode};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore_ssh::Keys;
 
 use crate::{
     complete, config,
-    error::{Error, Kind, Result},
-    ssh::{host_name, proxy},
+    error::{Error, Result},
+    ssh::{host_name, keys, proxy},
     target::{self, ClusterArgs},
 };
 
@@ -41,8 +40,7 @@ pub(crate) async fn ssh_proxy(args: SshProxyArgs) -> Result<ExitCode> {
         let message = "standard input is a terminal: SSH clients start this command";
         return Err(Error::usage(message).hint(format!("`longshore ssh {place}` connects")));
     }
-    let keys = Keys::open(&args.cluster.layout()?.ssh());
-    let keys = keys.map_err(|error| Error::from_source(Kind::Failed, &error))?;
+    let keys = keys(&args.cluster.layout()?)?;
     let target = args.cluster.open(&config::here()?).await?;
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);

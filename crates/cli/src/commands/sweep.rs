@@ -15,13 +15,12 @@ use longshore::launcher::{
 use crate::{
     complete, config,
     error::{Error, Result},
+    metric_columns,
     output::{self, Format},
     target::{self, ClusterArgs, Target},
     ui,
 };
 
-/// The maximum number of metrics in the table.
-const MOST_METRICS: usize = 12;
 /// The maximum length of a value in the table.
 const LONGEST_CELL: usize = 40;
 
@@ -146,8 +145,7 @@ fn sort(table: &mut SweepTable, by: &str, reverse: bool) -> Result<()> {
 const COLUMNS: [&str; 3] = ["STATE", "EXIT", "TOOK"];
 
 fn print(table: &SweepTable, now: Timestamp) {
-    let shown = table.metrics.len().min(MOST_METRICS);
-    let metrics = table.metrics.get(..shown).unwrap_or_default();
+    let metrics = metric_columns::columns(&table.metrics);
     let mut header = vec!["INDEX".to_owned()];
     header.extend(table.parameters.iter().cloned());
     header.extend(COLUMNS.map(str::to_owned));
@@ -169,10 +167,7 @@ fn print(table: &SweepTable, now: Timestamp) {
     });
     output::table(&header, rows.collect(), "No combination failed.");
     ui::note(table.states());
-    if table.metrics.len() > shown {
-        let more = table.metrics.len().saturating_sub(shown);
-        ui::note(format!("{more} more metrics: --output json prints them"));
-    }
+    metric_columns::note_omitted(table.metrics.len(), metrics.len());
 }
 
 fn state(row: &Row, now: Timestamp) -> [String; 3] {

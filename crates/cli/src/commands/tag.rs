@@ -15,7 +15,7 @@ use longshore::{
 use crate::{
     complete, config,
     error::Result,
-    output::{self, Format, TextFormat},
+    output::TextFormat,
     target::{self, ClusterArgs},
     ui,
 };
@@ -67,20 +67,15 @@ async fn change(cluster: &Cluster, args: &TagArgs) -> Result<()> {
             };
         }
     }
-    match args.output {
-        TextFormat::Text if tags.is_empty() => {
+    args.output.print(&tags, || {
+        if tags.is_empty() {
             ui::note(format!("The run {} has no tags.", found.run.name));
         }
-        TextFormat::Text => {
-            for (key, value) in &tags {
-                ui::line(match value.is_empty() {
-                    true => key.clone(),
-                    false => format!("{key}={value}"),
-                });
-            }
+        for (key, value) in &tags {
+            ui::line(match value.is_empty() {
+                true => key.clone(),
+                false => format!("{key}={value}"),
+            });
         }
-        TextFormat::Json => output::value(Format::Json, &tags)?,
-        TextFormat::Yaml => output::value(Format::Yaml, &tags)?,
-    }
-    Ok(())
+    })
 }

@@ -17,7 +17,7 @@ use crate::{
     complete, config,
     error::{Error, Kind, Result, exit_code},
     hints,
-    output::{self, Format, TextFormat},
+    output::TextFormat,
     target::{self, ClusterArgs},
     ui,
 };
@@ -62,11 +62,7 @@ async fn ask(cluster: &Cluster, args: &WhyArgs) -> Result<ExitCode> {
         .explanation
         .iter_mut()
         .for_each(hints::in_explanation);
-    match args.output {
-        TextFormat::Text => show(&answer),
-        TextFormat::Json => output::value(Format::Json, &answer)?,
-        TextFormat::Yaml => output::value(Format::Yaml, &answer)?,
-    }
+    args.output.print(&answer, || show(&answer))?;
     Ok(match answer.is_explained() {
         true => ExitCode::SUCCESS,
         false => exit_code(Kind::Failed),

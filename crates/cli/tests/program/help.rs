@@ -54,6 +54,21 @@ fn a_missing_command_is_a_usage_error() {
 }
 
 #[test]
+fn the_usage_of_bootstrap_names_the_program() {
+    let machine = Machine::new();
+    for (arguments, usage) in [
+        (&["bootstrap"][..], "Usage: longshore bootstrap <COMMAND>"),
+        (
+            &["bootstrap", "install"],
+            "Usage: longshore bootstrap install <TARGET>",
+        ),
+    ] {
+        let answer = machine.longshore(arguments).expect(2);
+        assert!(answer.err.contains(usage), "{}", answer.err);
+    }
+}
+
+#[test]
 fn the_version_is_that_of_the_package() {
     let machine = Machine::new();
     let version = format!("longshore {}\n", env!("CARGO_PKG_VERSION"));

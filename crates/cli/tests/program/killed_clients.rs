@@ -10,10 +10,15 @@ use crate::{
     machine::{Answer, Running, eventually},
     s3::{BUCKET, Fault},
     stored_outputs::Elsewhere,
+    webhook::Server,
 };
 
 /// The path of the fault rules.
 const FAULTS: &str = "/longshore.dev/v1/faults";
+
+/// The labels of the objects of a run, and of those that notify about it.
+const RUN: &str = "longshore.dev/run";
+const NOTIFIES: &str = "longshore.dev/notifies";
 
 /// Stops requests to the API server.
 struct Faults {
@@ -78,17 +83,39 @@ impl Elsewhere {
         list.lines().next().unwrap().to_owned()
     }
 
-    /// Kinds and names of objects with the label of a run; of all runs without one.
+    /// Kinds and names of the objects of a run, with those that notify about it; of all runs without a
+    /// name.
     fn objects(&self, run: &str) -> BTreeSet<String> {
-        let label = match run {
-            "" => "longshore.dev/run".to_owned(),
-            run => format!("longshore.dev/run={run}"),
-        };
+        let of_run = ["jobs", "services", "secrets"].map(|kind| (kind, RUN));
+        let of_notifier = ["jobs", "cronjobs", "secrets", "serviceaccounts", "roles"];
+        let of_notifier = of_notifier.map(|kind| (kind, NOTIFIES));
         let mut found = BTreeSet::new();
-        for kind in ["jobs", "services", "secrets"] {
+        for (kind, label) in of_run.into_iter().chain(of_notifier) {
+            let label = match run {
+                "" => label.to_owned(),
+                run => format!("{label}={run}"),
+            };
             let list = ["get", kind, "-l", &label, "-o", "name"];
             let list = self.longshore(&list).expect(0).out;
             found.extend(list.lines().map(str::to_owned));
+        }
+        found
+    }
+
+    /// The names of runs that have an object.
+    fn named(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        for kind in ["jobs", "cronjobs", "services", "secrets"] {
+            let list = self.longshore(&["get", kind, "-o", "json"]).expect(0);
+            let list = list.json();
+            let items = list["items"].as_array().or_else(|| list.as_array());
+            for item in items.unwrap() {
+                let labels = &item["metadata"]["labels"];
+                let name = [RUN, NOTIFIES]
+                    .into_iter()
+                    .find_map(|key| labels[key].as_str());
+                found.extend(name.map(str::to_owned));
+            }
         }
         found
     }
@@ -202,24 +229,28 @@ fn what_a_killed_submission_leaves_is_removed_by_its_name() {
     there.longshore(&sweep).expect(1);
     let sweep = there.newest();
     let run = ["run", "-d", "--role", "main=2", "--", "true"];
-    let commands: [&[&str]; 2] = [&["retry", &sweep, "-d"], &run];
+    // Its URL is that of no server.
+    let hook = ["--webhook", "http://127.0.0.1:9/", "--", "true"];
+    let notifying = [&["run", "-d"][..], &hook].concat();
+    let scheduled = [&["run", "--cron", "0 0 1 1 *"][..], &hook].concat();
+    let commands: [&[&str]; 4] = [&["retry", &sweep, "-d"], &run, &notifying, &scheduled];
+    // Runs of a schedule cannot use signed URLs of a store.
+    let without_store = there.machine.home().join("train");
+    fs::create_dir(&without_store).unwrap();
+    fs::write(without_store.join("train.sh"), "true").unwrap();
     for command in commands {
         for skip in 0.. {
-            let before = there.objects("");
-            let is_killed = faults.kill_at(skip, &submit, there.command(command));
+            let before = there.named();
+            let mut started = there.command(command);
+            if command.contains(&"--cron") {
+                started.current_dir(&without_store);
+            }
+            let is_killed = faults.kill_at(skip, &submit, started);
             // Requests that were sent at the same time may still be handled.
             std::thread::sleep(Duration::from_millis(100));
-            let names: BTreeSet<String> = there
-                .objects("")
-                .difference(&before)
-                .filter_map(|name| {
-                    let name = name.rsplit_once('/').map_or(&**name, |(_, name)| name);
-                    Some(name.get(..name.rfind('-')? + 6)?.to_owned())
-                })
-                .collect();
-            for name in names {
-                there.longshore(&["rm", &name, "--force"]).expect(0);
-                there.is_removed(&name, &format!("{command:?} killed at write {skip}"));
+            for name in there.named().difference(&before) {
+                there.longshore(&["rm", name, "--force"]).expect(0);
+                there.is_removed(name, &format!("{command:?} killed at write {skip}"));
             }
             if !is_killed {
                 assert!(skip >= 2, "{skip}");
@@ -228,6 +259,46 @@ fn what_a_killed_submission_leaves_is_removed_by_its_name() {
         }
     }
     there.longshore(&["retry", &sweep, "-d"]).expect(0);
+}
+
+#[test]
+fn a_run_whose_client_is_killed_calls_its_webhook() {
+    let there = Elsewhere::with(&["up", "--faults"]);
+    let faults = Faults::of(&there);
+    let server = Server::start(&[]);
+    let submit = ["create", "update", "patch"];
+    let two = ["run", "-d", "--role", "main=2", "--webhook", &server.url];
+    let run = [&two[..], &["--", "true"]].concat();
+    let mut counts = (0, 0);
+    for skip in 0.. {
+        let before = there.named();
+        let is_killed = faults.kill_at(skip, &submit, there.command(&run));
+        std::thread::sleep(Duration::from_millis(100));
+        let named = there.named();
+        let name = named.difference(&before).next();
+        let jobs = name.map(|name| {
+            let label = format!("{RUN}={name}");
+            let jobs = ["get", "jobs", "-l", &label, "-o", "name"];
+            there.longshore(&jobs).expect(0).out
+        });
+        match (name, jobs.is_some_and(|jobs| !jobs.is_empty())) {
+            (Some(name), true) => {
+                let body = server.accepted();
+                assert_eq!(
+                    (&body["run"], &body["state"]),
+                    (&json!(name), &json!("succeeded")),
+                    "killed at write {skip}"
+                );
+                counts.0 += usize::from(is_killed);
+            }
+            _ => counts.1 += 1,
+        }
+        if !is_killed {
+            break;
+        }
+    }
+    // Killed after the Job was created, and before.
+    assert!(counts.0 >= 2 && counts.1 >= 4, "{counts:?}");
 }
 
 /// Checks files, and returns how many there are.

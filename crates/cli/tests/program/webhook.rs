@@ -18,14 +18,14 @@ use crate::{
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that refuses the first messages, and what it received.
-struct Server {
-    url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     received: Receiver<(u16, Value)>,
 }
 
 impl Server {
     /// The statuses of the first answers; further ones are 200.
-    fn start(first: &'static [u16]) -> Self {
+    pub(crate) fn start(first: &'static [u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/runs", listener.local_addr().unwrap());
         let (sender, received) = channel();
@@ -47,7 +47,7 @@ impl Server {
     }
 
     /// The next message that was accepted.
-    fn accepted(&self) -> Value {
+    pub(crate) fn accepted(&self) -> Value {
         let (status, body) = self.next();
         assert_eq!(status, 200, "{body}");
         body

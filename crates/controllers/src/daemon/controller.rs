@@ -21,9 +21,10 @@ use crate::{
     events::{Recorder, Severity},
     history::{Choice, Live, Revision, choose, data, surplus},
     key::Key,
+    pod_facts::next_available,
     queue::{Next, Queue},
     reconcile::{self, feed},
-    workload::{Claims, REVISION_LABEL, Requests, Workload, claim, feeds, next_available},
+    workload::{Claims, REVISION_LABEL, Requests, Workload, claim, feeds},
 };
 
 /// The number of workers, as in Kubernetes.
@@ -161,7 +162,11 @@ impl Controller {
         let new = status(&set, &nodes, &claims.pods, hash, collisions, now);
         let stored = self.store_status(&set, &new).await;
         applied.and(truncated).and(stored)?;
-        let ready = next_available(&claims.pods, set.spec.min_ready_seconds, now);
+        let ready = next_available(
+            claims.pods.iter().map(|pod| &**pod),
+            set.spec.min_ready_seconds,
+            now,
+        );
         let next = wait.into_iter().chain(ready).min();
         Ok(next.map_or(Next::Done, Next::After))
     }

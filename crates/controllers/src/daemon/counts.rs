@@ -9,7 +9,7 @@ use super::{
     nodes::{Nodes, by_node, wanted},
     status::Status,
 };
-use crate::workload::PodFacts;
+use crate::pod_facts::PodFacts;
 
 /// Computes the status from the oldest pod of each node.
 pub(super) fn status(

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{status::Status, tolerations::with_tolerations};
 use crate::{
     percent::scaled,
-    workload::{Kind, Meta, PodFacts, Workload},
+    pod_facts::PodFacts,
+    workload::{Kind, Meta, Workload},
 };
 
 /// The annotation with the template generation, which pods have as a label.

@@ -8,7 +8,7 @@ use super::{
     facts::DaemonSet,
     nodes::{Eligible, Nodes, PodsByNode, by_node, eligible},
 };
-use crate::workload::{Phase, PodFacts};
+use crate::pod_facts::{Phase, PodFacts};
 
 /// The pods to create and to delete.
 #[derive(Debug, Default, PartialEq)]

@@ -10,8 +10,8 @@ use k8s_openapi::api::core::v1::{Node, Taint};
 
 use super::facts::DaemonSet;
 use crate::{
+    pod_facts::PodFacts,
     scheduler::{affinity, taints},
-    workload::PodFacts,
 };
 
 /// A node, as far as the controller needs it.

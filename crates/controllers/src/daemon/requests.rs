@@ -8,9 +8,10 @@ use super::{facts::DaemonSet, manage::Changes, template::pod};
 use crate::{
     concurrent::all,
     events::Severity,
+    pod_facts::{Phase, PodFacts},
     refusal::{is_terminating, message},
     replicas::{BURST, batches},
-    workload::{Phase, PodFacts, Requests},
+    workload::Requests,
 };
 
 /// Creates and deletes pods.

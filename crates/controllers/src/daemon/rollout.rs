@@ -9,7 +9,7 @@ use super::{
     manage::Changes,
     nodes::{Nodes, PodsByNode, by_node, wanted},
 };
-use crate::workload::PodFacts;
+use crate::pod_facts::PodFacts;
 
 /// The pods of a node that are not being deleted.
 #[derive(Default)]

@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     history::testing::template,
-    workload::{Phase, PodFacts, REVISION_LABEL, testing},
+    pod_facts::{Phase, PodFacts},
+    workload::{REVISION_LABEL, testing},
 };
 
 fn set(mut spec: Value) -> DaemonSet {

@@ -1,6 +1,7 @@
 //! Decides which pods belong to a set, which it adopts, and which it releases.
 
-use super::{facts::PodFacts, set::Set};
+use super::set::Set;
+use crate::pod_facts::PodFacts;
 
 /// The pods of a set.
 #[derive(Debug, Default, PartialEq)]

@@ -12,10 +12,9 @@ use parking_lot::{Mutex, MutexGuard};
 use super::{
     claim::claim,
     counts,
-    facts::PodFacts,
     flavor::Flavor,
     plan::{Scale, scale},
-    requests::{Requests, facts},
+    requests::Requests,
     set::Set,
     store::Store,
 };
@@ -23,6 +22,8 @@ use crate::{
     caches::Caches,
     events::Recorder,
     key::Key,
+    pod_facts::PodFacts,
+    pod_facts::next_available,
     queue::{Next, Queue},
     reconcile::{self, feed},
     refusal::message,
@@ -87,7 +88,7 @@ impl Controller {
 
     fn put_pod(&self, key: &Key, change: &Change<Pod>) {
         let affected = match change {
-            Change::Upsert(item) if self.is_ours(item) => match facts(item) {
+            Change::Upsert(item) if self.is_ours(item) => match PodFacts::read(item) {
                 Ok(pod) => self.store().put_pod(pod),
                 Err(error) => {
                     tracing::warn!(?key, %error, "cannot read a pod");
@@ -147,7 +148,7 @@ impl Controller {
         );
         self.requests.store_status(set, &status).await?;
         scaled?;
-        let wait = counts::next_check(set, &active, now);
+        let wait = next_available(active.iter().copied(), set.min_ready_seconds, now);
         Ok(wait.map_or(Next::Done, |wait| {
             Next::After(wait + self.queue.clock().margin())
         }))

@@ -1,16 +1,14 @@
 //! Computes the status of a set from its pods.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use longshore_model::time;
 
 use super::{
-    facts::PodFacts,
     flavor::Flavor,
     set::Set,
     status::{Condition, Status},
 };
+use crate::pod_facts::PodFacts;
 
 const FAILURE: &str = "ReplicaFailure";
 
@@ -50,33 +48,10 @@ pub(crate) fn status(
     Status {
         replicas: active.len(),
         fully_labeled_replicas: count(&has_labels),
-        ready_replicas: count(&|pod| pod.ready.is_some()),
-        available_replicas: count(&|pod| is_available(pod, set.min_ready_seconds, now)),
+        ready_replicas: count(&|pod| pod.is_ready()),
+        available_replicas: count(&|pod| pod.is_available(set.min_ready_seconds, now)),
         terminating_replicas: flavor.counts_terminating.then_some(terminating),
         observed_generation: set.generation,
         conditions,
     }
-}
-
-fn available_at(pod: &PodFacts, min_ready_seconds: u32) -> Option<Timestamp> {
-    let wait = Duration::from_secs(min_ready_seconds.into());
-    pod.ready??.checked_add(wait).ok()
-}
-
-fn is_available(pod: &PodFacts, min_ready_seconds: u32, now: Timestamp) -> bool {
-    let ready = pod.ready.is_some();
-    ready
-        && (min_ready_seconds == 0
-            || available_at(pod, min_ready_seconds).is_some_and(|at| at <= now))
-}
-
-/// Returns when the next pod will have been ready for long enough.
-pub(crate) fn next_check(set: &Set, active: &[&PodFacts], now: Timestamp) -> Option<Duration> {
-    if set.min_ready_seconds == 0 {
-        return None;
-    }
-    let times = active.iter();
-    let times = times.filter_map(|pod| available_at(pod, set.min_ready_seconds));
-    let next = times.filter(|at| *at > now).min()?;
-    Duration::try_from(next.duration_since(now)).ok()
 }

@@ -6,7 +6,6 @@
 mod claim;
 mod controller;
 mod counts;
-mod facts;
 mod flavor;
 mod order;
 mod plan;

@@ -1,13 +1,12 @@
 //! The order in which surplus pods are deleted. It is that of Kubernetes.
 
+use crate::pod_facts::PodFacts;
 use std::{
     cmp::{Ordering, Reverse},
     collections::HashMap,
 };
 
 use jiff::Timestamp;
-
-use super::facts::PodFacts;
 
 /// Returns the pods to delete first. `related` are the pods of all sets of the same
 /// Deployment. Pods that share a node with many of them are deleted before others.

@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-use super::{facts::PodFacts, order::surplus, set::Set};
+use super::{order::surplus, set::Set};
+use crate::pod_facts::PodFacts;
 
 /// The maximum number of pods to create or delete in one reconciliation, as in
 /// Kubernetes.

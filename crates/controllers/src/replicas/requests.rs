@@ -1,18 +1,14 @@
 //! The controller's requests. The store keeps the responses.
 
-use longshore_client::{
-    Cluster, DeleteOptions, Error, Item, Patch, View,
-    kinds::{Any, Pod},
-};
+use longshore_client::{Cluster, DeleteOptions, Error, Patch, View, kinds::Any};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{
-    facts::PodFacts, flavor::Flavor, plan::batches, set::Set, status::Status, store::Store,
-};
+use super::{flavor::Flavor, plan::batches, set::Set, status::Status, store::Store};
 use crate::{
     concurrent::all,
     events::{Recorder, Severity, Subject},
+    pod_facts::PodFacts,
     refusal::{is_terminating, message},
 };
 
@@ -60,7 +56,7 @@ impl Requests {
         let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
         match view.patch(&pod.key.name, &Patch::strategic(patch)).await {
             Ok(item) => {
-                let pod = facts(&item)?;
+                let pod = PodFacts::read(&item)?;
                 self.store.lock().put_pod_response(pod);
                 Ok(())
             }
@@ -87,7 +83,7 @@ impl Requests {
         let view = self.cluster.pods().in_namespace(&set.key.namespace)?;
         match view.create(pod).await {
             Ok(item) => {
-                self.store.lock().created(&set.uid, facts(&item)?);
+                self.store.lock().created(&set.uid, PodFacts::read(&item)?);
                 let message = format!("Created pod: {}", item.name());
                 self.record_event(set, Severity::Normal, "SuccessfulCreate", &message);
                 Ok(())
@@ -182,9 +178,4 @@ impl Requests {
         };
         self.events.record_event(subject, severity, reason, message);
     }
-}
-
-/// Reads the fields of a pod.
-pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.typed().map(PodFacts::of)
 }

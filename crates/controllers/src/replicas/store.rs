@@ -2,14 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{facts::PodFacts, set::Set};
+use super::set::Set;
 use crate::{
     key::Key,
     owned::{self, Parent},
+    pod_facts::PodFacts,
 };
 
 /// The observed sets and pods of one kind of set.
-pub(crate) type Store = owned::Store<Set, PodFacts>;
+pub(crate) type Store = owned::Store<Set>;
 
 /// The observed state of a set.
 pub(crate) struct Snapshot {

@@ -8,15 +8,17 @@ use proptest::prelude::*;
 
 use super::{
     claim::claim,
-    counts::{next_check, status},
-    facts::{Phase, PodFacts},
+    counts::status,
     flavor::{REPLICA_SET, REPLICATION_CONTROLLER},
     order::surplus,
     plan::{Scale, batches, scale},
     store::Store,
     testing::{now, pod, set},
 };
-use crate::key::Key;
+use crate::{
+    key::Key,
+    pod_facts::{Phase, PodFacts, next_available},
+};
 
 fn names(pods: &[&PodFacts]) -> Vec<String> {
     pods.iter().map(|pod| pod.key.name.clone()).collect()
@@ -47,7 +49,7 @@ fn matching_pods_are_adopted_and_others_released() {
         deleting(bare("late")),
         foreign,
         PodFacts {
-            phase: Phase::Ended,
+            phase: Phase::Succeeded,
             ..pod("ended")
         },
     ];
@@ -153,8 +155,8 @@ fn the_status_has_counts_and_conditions() {
         (1, Some(2))
     );
     assert_eq!(
-        next_check(&web, &active, now()),
-        Some(Duration::from_secs(10))
+        next_available(active.iter().copied(), web.min_ready_seconds, now()),
+        Some(Duration::from_millis(10_001))
     );
     let found = status(&REPLICATION_CONTROLLER, &web, &active, 2, None, now());
     assert_eq!(found.terminating_replicas, None);

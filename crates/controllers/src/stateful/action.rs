@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{claims::ClaimFacts, facts::StatefulSet};
-use crate::workload::PodFacts;
+use crate::pod_facts::PodFacts;
 
 /// What is known about a set.
 pub(super) struct Observed<'a> {

@@ -10,7 +10,8 @@ use super::{
     identity::{claim_owner, ordinal},
     names::split,
 };
-use crate::workload::{Kind, PodFacts, Workload};
+use crate::pod_facts::PodFacts;
+use crate::workload::{Kind, Workload};
 
 /// A PersistentVolumeClaim, as far as the controller needs it.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -19,10 +19,11 @@ use crate::{
     events::Recorder,
     history::{Choice, Live, Revision, choose, data, surplus, template},
     key::Key,
+    pod_facts::{PodFacts, next_available},
     queue::{Next, Queue},
     reconcile::{self, feed},
     replicas::batches,
-    workload::{Claims, PodFacts, Requests, Workload, claim, feeds, next_available},
+    workload::{Claims, Requests, Workload, claim, feeds},
 };
 
 /// The number of workers.
@@ -145,7 +146,11 @@ impl Controller {
         let stored = self.store_status(&set, status).await;
         let truncated = self.truncate(&set, &claims, names).await;
         acted.and(stored).and(truncated)?;
-        let wait = next_available(&claims.pods, set.spec.min_ready_seconds, now);
+        let wait = next_available(
+            claims.pods.iter().map(|pod| &**pod),
+            set.spec.min_ready_seconds,
+            now,
+        );
         Ok(wait.map_or(Next::Done, Next::After))
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::{facts::StatefulSet, status::Status};
-use crate::workload::{Phase, PodFacts};
+use crate::pod_facts::{Phase, PodFacts};
 
 /// Computes the status from the pods.
 pub(super) fn status(

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{facts::StatefulSet, names::split};
-use crate::workload::{Kind, PodFacts, REVISION_LABEL, Workload};
+use crate::pod_facts::PodFacts;
+use crate::workload::{Kind, REVISION_LABEL, Workload};
 
 pub(super) const NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
 pub(super) const INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";

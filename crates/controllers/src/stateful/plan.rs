@@ -12,8 +12,8 @@ use super::{
     update,
 };
 use crate::{
+    pod_facts::{Phase, PodFacts},
     replicas::BURST,
-    workload::{Phase, PodFacts},
 };
 
 /// What to do next.

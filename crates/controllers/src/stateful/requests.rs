@@ -14,8 +14,9 @@ use super::{
 };
 use crate::{
     events::Severity,
+    pod_facts::PodFacts,
     refusal::{is_terminating, message},
-    workload::{PodFacts, Requests},
+    workload::Requests,
 };
 
 /// The requests for the pods and claims of StatefulSets.

@@ -15,7 +15,8 @@ use super::{
     plan::{Plan, plan},
     status::Status,
 };
-use crate::workload::{Phase, PodFacts, REVISION_LABEL, testing};
+use crate::pod_facts::{Phase, PodFacts};
+use crate::workload::{REVISION_LABEL, testing};
 
 /// The StatefulSet `web`, its objects and the time. The name of a revision is that of the
 /// template's image.

@@ -6,10 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{identity, testing::Simulation};
-use crate::{
-    history::testing::template,
-    workload::{Phase, Workload},
-};
+use crate::{history::testing::template, pod_facts::Phase, workload::Workload};
 
 fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
     let pairs = list.iter();

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::action::{Action, Observed};
-use crate::workload::PodFacts;
+use crate::pod_facts::PodFacts;
 
 /// Returns the pods to delete, from the highest ordinal, so that no more than
 /// `maxUnavailable` pods are unavailable. Pods below the partition keep their template.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::{
     kind::{Kind, Workload},
-    pod::PodFacts,
     store::Snapshot,
 };
 use crate::history::{Revision, sort};
+use crate::pod_facts::PodFacts;
 
 /// The pods and revisions of a workload.
 #[derive(Debug, Default, PartialEq)]

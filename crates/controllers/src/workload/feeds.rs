@@ -10,9 +10,11 @@ use longshore_model::meta::ObjectMeta;
 
 use super::{
     kind::{Kind, Workload},
-    requests::{Requests, facts},
+    requests::Requests,
 };
-use crate::{caches::Caches, history::Revision, key::Key, queue::Queue, reconcile::feed};
+use crate::{
+    caches::Caches, history::Revision, key::Key, pod_facts::PodFacts, queue::Queue, reconcile::feed,
+};
 
 /// Stores all objects of the caches, then their changes until the cluster is closed.
 pub(crate) fn feeds<'a, W: Workload>(
@@ -51,7 +53,7 @@ pub(crate) fn feeds<'a, W: Workload>(
     });
     let pods = feed(what, &caches.pods, move |key, change: &Change<Pod>| {
         let affected = match change {
-            Change::Upsert(item) if is_ours::<W>(item.meta()) => match facts(item) {
+            Change::Upsert(item) if is_ours::<W>(item.meta()) => match PodFacts::read(item) {
                 Ok(pod) => requests.store.lock().owned.put_pod(pod),
                 Err(error) => {
                     tracing::warn!(what, ?key, %error, "cannot read a pod");

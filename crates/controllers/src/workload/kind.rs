@@ -7,7 +7,7 @@ use longshore_model::selector::StructuredSelector;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{events::Subject, key::Key};
+use crate::{events::Subject, key::Key, pod_facts::PodFacts};
 
 /// The label of a pod that tells its revision.
 pub(crate) const REVISION_LABEL: &str = "controller-revision-hash";
@@ -128,4 +128,12 @@ pub(crate) trait Workload: Sized {
 
     /// Whether a pod with this name can belong to it.
     fn accepts_name(&self, pod: &str) -> bool;
+}
+
+impl PodFacts {
+    /// The revision in its label.
+    pub(crate) fn revision(&self) -> &str {
+        let revision = self.labels.get(REVISION_LABEL);
+        revision.map(String::as_str).unwrap_or_default()
+    }
 }

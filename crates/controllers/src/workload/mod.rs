@@ -6,7 +6,6 @@
 mod claim;
 mod feeds;
 mod kind;
-mod pod;
 mod requests;
 mod store;
 #[cfg(test)]
@@ -17,5 +16,4 @@ mod tests;
 pub(crate) use claim::{Claims, claim};
 pub(crate) use feeds::feeds;
 pub(crate) use kind::{Kind, Meta, REVISION_LABEL, Workload};
-pub(crate) use pod::{Phase, PodFacts, next_available};
 pub(crate) use requests::Requests;

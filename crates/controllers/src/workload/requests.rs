@@ -1,16 +1,12 @@
 //! The requests that both controllers send. The store keeps the responses.
 
-use longshore_client::{
-    Cluster, DeleteOptions, Error, Item, Patch, View,
-    kinds::{Any, Pod},
-};
+use longshore_client::{Cluster, DeleteOptions, Error, Patch, View, kinds::Any};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
     claim::Claims,
     kind::{Meta, Workload},
-    pod::PodFacts,
     store::Store,
 };
 use crate::{
@@ -18,6 +14,7 @@ use crate::{
     concurrent::all,
     events::{Recorder, Severity},
     history::{self, NewRevision, Revision},
+    pod_facts::PodFacts,
 };
 
 /// The views of a kind's objects, and what is known about them.
@@ -101,7 +98,7 @@ impl<W: Workload> Requests<W> {
         let view = self.cluster.pods().in_namespace(&pod.key.namespace)?;
         match view.patch(&pod.key.name, &Patch::strategic(patch)).await {
             Ok(item) => {
-                let pod = facts(&item)?;
+                let pod = PodFacts::read(&item)?;
                 self.store.lock().owned.put_pod_response(pod);
                 Ok(())
             }
@@ -114,7 +111,10 @@ impl<W: Workload> Requests<W> {
     pub(crate) async fn create_pod(&self, meta: &Meta, pod: &Value) -> Result<String, Error> {
         let view = self.cluster.pods().in_namespace(&meta.key.namespace)?;
         let item = view.create(pod).await?;
-        self.store.lock().owned.created(&meta.uid, facts(&item)?);
+        self.store
+            .lock()
+            .owned
+            .created(&meta.uid, PodFacts::read(&item)?);
         Ok(item.name().to_owned())
     }
 
@@ -198,9 +198,4 @@ impl<W: Workload> Requests<W> {
         let subject = W::KIND.subject(meta);
         self.events.record_event(subject, severity, reason, message);
     }
-}
-
-/// Reads the fields of a pod.
-pub(super) fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
-    item.typed().map(PodFacts::of)
 }

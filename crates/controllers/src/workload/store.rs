@@ -2,18 +2,19 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{kind::Workload, pod::PodFacts};
+use super::kind::Workload;
 use crate::{
     history::Revision,
     key::Key,
     owned::{self, Parent, in_namespace, is_older},
+    pod_facts::PodFacts,
 };
 
 /// The observed workloads of one kind, with their pods and revisions.
 #[derive(Debug)]
 pub(crate) struct Store<W> {
     /// The workloads and their pods.
-    pub(crate) owned: owned::Store<W, PodFacts>,
+    pub(crate) owned: owned::Store<W>,
     revisions: BTreeMap<Key, Arc<Revision>>,
 }
 

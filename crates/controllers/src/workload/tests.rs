@@ -8,11 +8,10 @@ use serde_json::Value;
 use super::{
     claim::{Claims, claim},
     kind::{Kind, Meta, Workload},
-    pod::PodFacts,
     store::Store,
     testing::{meta, pod},
 };
-use crate::{history::testing::revision, key::Key};
+use crate::{history::testing::revision, key::Key, pod_facts::PodFacts};
 
 /// A workload whose pods have names that start with its own.
 #[derive(Debug)]

@@ -1,8 +1,9 @@
 //! The service account of new pods, as the admission plugin ServiceAccount of Kubernetes
 //! checks and completes it.
 
-use longshore_builtin::{MIRROR_POD, json as js};
+use longshore_builtin::{MIRROR_POD, PodReferences, json as js};
 use longshore_model::{KindInfo, name};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{JsonObject, token_volume};
@@ -25,7 +26,7 @@ fn may_have(json: &[u8], field: &str) -> bool {
 /// for pulling images.
 ///
 /// # Errors
-/// Fails if the account does not exist (403).
+/// Fails if the account does not exist, or if a mirror pod refers to one or to Secrets (403).
 pub(super) fn apply_to_pod(
     state: &State,
     info: &KindInfo,
@@ -37,7 +38,7 @@ pub(super) fn apply_to_pod(
     }
     let annotations = js::at(pod, "metadata.annotations").and_then(Value::as_object);
     if annotations.is_some_and(|all| all.contains_key(MIRROR_POD)) {
-        return Ok(());
+        return check_mirror_pod(info, pod);
     }
     let named = ["spec.serviceAccountName", "spec.serviceAccount"];
     let named = named.into_iter().map(|path| js::text(pod, path));
@@ -52,13 +53,10 @@ pub(super) fn apply_to_pod(
             // Validation reports the invalid name, with all other problems.
             return Ok(());
         }
-        return Err(Error::Forbidden {
-            subject: Subject::new(info, js::text(pod, "metadata.name")),
-            reason: format!(
-                "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
-            ),
-            causes: Vec::new(),
-        });
+        let reason = format!(
+            "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
+        );
+        return Err(forbidden(info, pod, reason));
     };
     let automounts = || match may_have(account.bytes(), AUTOMOUNT) {
         true => account.map().get(AUTOMOUNT).and_then(Value::as_bool),
@@ -77,4 +75,43 @@ pub(super) fn apply_to_pod(
         spec.insert("imagePullSecrets".into(), secrets.clone().into());
     }
     Ok(())
+}
+
+/// Refuses a mirror pod that uses a service account or Secrets: a node that creates it would get access
+/// to them. Otherwise, the pod stays as the node sent it.
+fn check_mirror_pod(info: &KindInfo, pod: &JsonObject) -> Result<(), Error> {
+    let value = Value::Object(pod.clone());
+    let Ok(references) = PodReferences::deserialize(&value) else {
+        // Validation reports it.
+        return Ok(());
+    };
+    let has_account = !references.service_account().is_empty()
+        // The deprecated name of the field.
+        || !js::text(pod, "spec.serviceAccount").is_empty();
+    let has_token = |source: &Value| {
+        let token = source.get("serviceAccountToken");
+        token.is_some_and(|token| !token.is_null())
+    };
+    let reason = if has_account {
+        "a mirror pod may not reference service accounts"
+    } else if references.secrets().next().is_some() {
+        "a mirror pod may not reference secrets"
+    } else if references.projected_sources().any(has_token) {
+        "a mirror pod may not use ServiceAccountToken volume projections"
+    } else {
+        return Ok(());
+    };
+    Err(forbidden(info, pod, reason.to_owned()))
+}
+
+fn forbidden(info: &KindInfo, pod: &JsonObject, reason: String) -> Error {
+    let name = match js::text(pod, "metadata.name") {
+        "" => js::text(pod, "metadata.generateName"),
+        name => name,
+    };
+    Error::Forbidden {
+        subject: Subject::new(info, name),
+        reason,
+        causes: Vec::new(),
+    }
 }

@@ -398,6 +398,107 @@ async fn pods_need_their_service_account() {
 }
 
 #[tokio::test]
+async fn mirror_pods_use_no_accounts_and_no_secrets() {
+    let api = api();
+    let mirror = |name: &str, annotation: &str, spec: &Value| {
+        let mut pod = pod(name);
+        pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": annotation});
+        pod["spec"]["nodeName"] = "n".into();
+        let fields = spec.as_object().unwrap().clone();
+        pod["spec"].as_object_mut().unwrap().extend(fields);
+        pod
+    };
+    let volume = |source: Value| {
+        let mut volume = source;
+        volume["name"] = "v".into();
+        json!({"volumes": [volume]})
+    };
+    let variable = |reference: Value| {
+        let env = json!([{"name": "E", "valueFrom": reference}]);
+        json!({"initContainers": [{"name": "b", "image": "i", "env": env}]})
+    };
+    let accounts = "a mirror pod may not reference service accounts";
+    let secrets = "a mirror pod may not reference secrets";
+    let tokens = "a mirror pod may not use ServiceAccountToken volume projections";
+    let token = json!({"serviceAccountToken": {"path": "t"}});
+    for (annotation, spec, reason) in [
+        ("x", json!({"serviceAccountName": "default"}), accounts),
+        ("", json!({"serviceAccountName": "default"}), accounts),
+        ("x", json!({"serviceAccount": "default"}), accounts),
+        // Before anything else about the pod is checked.
+        ("x", json!({"serviceAccountName": "Not OK"}), accounts),
+        (
+            "x",
+            json!({"serviceAccountName": "none", "restartPolicy": "Sometimes"}),
+            accounts,
+        ),
+        (
+            "x",
+            json!({"serviceAccountName": "none", "priorityClassName": "none"}),
+            accounts,
+        ),
+        (
+            "x",
+            json!({"serviceAccountName": "none", "imagePullSecrets": [{"name": "s"}]}),
+            accounts,
+        ),
+        ("x", json!({"imagePullSecrets": [{"name": "s"}]}), secrets),
+        (
+            "x",
+            variable(json!({"secretKeyRef": {"name": "s", "key": "k", "optional": true}})),
+            secrets,
+        ),
+        ("x", volume(json!({"secret": {"secretName": "s"}})), secrets),
+        (
+            "x",
+            volume(json!({"csi": {"driver": "d", "nodePublishSecretRef": {"name": "s"}}})),
+            secrets,
+        ),
+        (
+            "x",
+            volume(json!({"projected": {"sources": [token, {"secret": {"name": "s"}}]}})),
+            secrets,
+        ),
+        (
+            "x",
+            volume(json!({"projected": {"sources": [token]}})),
+            tokens,
+        ),
+    ] {
+        let (code, found, message) =
+            status(api.create("pods", mirror("m", annotation, &spec)).await);
+        assert_eq!((code, &*found), (403, "Forbidden"), "{spec}");
+        assert_eq!(
+            message,
+            format!("pods \"m\" is forbidden: {reason}"),
+            "{spec}"
+        );
+    }
+    for (name, spec) in [
+        ("a", json!({"serviceAccountName": ""})),
+        ("b", json!({"imagePullSecrets": [{}]})),
+        ("c", volume(json!({"configMap": {"name": "c"}}))),
+        (
+            "d",
+            volume(json!({"persistentVolumeClaim": {"claimName": "c"}})),
+        ),
+        (
+            "e",
+            variable(json!({"configMapKeyRef": {"name": "c", "key": "k"}})),
+        ),
+        ("f", json!({"automountServiceAccountToken": true})),
+        ("g", volume(json!({"csi": {"driver": "d"}}))),
+    ] {
+        let made = api.create("pods", mirror(name, "x", &spec)).await.unwrap();
+        assert_eq!(
+            made.value()["spec"]["serviceAccountName"],
+            json!(null),
+            "{spec}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn new_pods_have_the_volume_of_their_service_account_unless_it_is_unwanted() {
     const PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
     let api = api();

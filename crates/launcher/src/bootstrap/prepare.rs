@@ -68,7 +68,7 @@ pub(super) fn prepare_with(
         let limit = Duration::from_secs(config.peer_timeout);
         // Tasks that restart together have none that has ended.
         match attempt::is_retried(&variable) && config.restarts.together.is_none() {
-            true => peers::wait_again(&config.job(), limit),
+            true => peers::wait_again(&config.job(), (&role, index), limit, tell),
             false => peers::wait(&config.job(), limit)?,
         }
     }

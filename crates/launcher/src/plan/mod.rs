@@ -68,7 +68,8 @@ pub struct Plan {
     pub set_restarts: i32,
     /// Whether its tasks get changes from `longshore dev`.
     pub receives_changes: bool,
-    /// The objects that notify about the run, which its first workload owns.
+    /// The objects that notify about the run. The last is a Job or CronJob, which owns the others, and
+    /// which the first workload of the run owns.
     pub notifier: Vec<PlannedObject>,
     /// What the user should know about it.
     pub notes: Vec<String>,
@@ -90,8 +91,8 @@ impl Plan {
         let secrets = self.bundle.iter().chain([&self.config]).cloned();
         let mut objects: Vec<_> = secrets.map(PlannedObject::from).collect();
         objects.extend(self.service.clone().map(PlannedObject::from));
-        objects.extend(self.workloads());
         objects.extend(self.notifier.iter().cloned());
+        objects.extend(self.workloads());
         objects
     }
 

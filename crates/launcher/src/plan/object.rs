@@ -61,6 +61,23 @@ impl PlannedObject {
         of_each_kind!(self, object => kind(&**object))
     }
 
+    /// The version of its API, such as `batch/v1`.
+    pub(crate) fn api_version(&self) -> &'static str {
+        fn version<K: Resource>(_: &K) -> &'static str {
+            K::API_VERSION
+        }
+        of_each_kind!(self, object => version(&**object))
+    }
+
+    /// Suspends it, if it is a Job or a CronJob.
+    pub(crate) fn suspend(&mut self) {
+        match self {
+            Self::Job(job) => job.spec.get_or_insert_default().suspend = Some(true),
+            Self::CronJob(schedule) => schedule.spec.suspend = Some(true),
+            _ => {}
+        }
+    }
+
     /// Its metadata.
     #[must_use]
     pub fn metadata(&self) -> &ObjectMeta {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use longshore_client::{
     Cluster, DeleteOptions, Item, LabelSelector, Object,
-    kinds::{Secret, Service},
+    kinds::{CronJob, Job, Secret, Service},
 };
 use longshore_diagnosis::names;
+use longshore_model::ObjectMeta;
 
 use super::{
-    RunSummary, RunsError,
+    RunSummary, RunsError, if_allowed,
     remove::{delete_unowned, gone},
 };
 
@@ -28,6 +29,8 @@ pub struct Leftover {
 enum LeftoverObject {
     Secret(Item<Secret>),
     Service(Item<Service>),
+    Notifier(Item<Job>),
+    ScheduledNotifier(Item<CronJob>),
 }
 
 impl Leftover {
@@ -51,12 +54,17 @@ impl Leftover {
             LeftoverObject::Secret(secret) if self.run.is_none() => delete_unowned(secret).await?,
             LeftoverObject::Secret(secret) => gone(secret.delete(&options).await)?,
             LeftoverObject::Service(service) => gone(service.delete(&options).await)?,
+            LeftoverObject::Notifier(job) => gone(job.delete(&options).await)?,
+            LeftoverObject::ScheduledNotifier(schedule) => {
+                gone(schedule.delete(&options).await)?;
+            }
         }
         Ok(())
     }
 }
 
-/// The Secrets and Services of a namespace that belong to none of its runs, and have no owner.
+/// The Secrets, Services and notifiers of a namespace that belong to none of its runs, and have no
+/// owner.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -70,7 +78,15 @@ pub async fn leftovers(
     let secrets = cluster.secrets().in_namespace(namespace)?;
     let services = cluster.services().in_namespace(namespace)?;
     let (secrets, services) = (secrets.labels(ours.clone()), services.labels(ours));
-    let (secrets, services) = futures::try_join!(secrets.list(), services.list())?;
+    let notifiers: LabelSelector = names::NOTIFIES
+        .parse()
+        .map_err(longshore_client::Error::from)?;
+    let jobs = cluster.jobs().in_namespace(namespace)?;
+    let schedules = cluster.cronjobs().in_namespace(namespace)?;
+    let (jobs, schedules) = (jobs.labels(notifiers.clone()), schedules.labels(notifiers));
+    let schedules = async { if_allowed(schedules.list().await) };
+    let (secrets, services, jobs, schedules) =
+        futures::try_join!(secrets.list(), services.list(), jobs.list(), schedules)?;
     let mut found = Vec::new();
     for secret in secrets.items {
         if is_left(&secret, runs) {
@@ -82,13 +98,24 @@ pub async fn leftovers(
             found.push(leftover(&service.clone(), LeftoverObject::Service(service)));
         }
     }
+    for job in jobs.items {
+        if is_left(&job, runs) {
+            found.push(leftover(&job.clone(), LeftoverObject::Notifier(job)));
+        }
+    }
+    for schedule in schedules {
+        if is_left(&schedule, runs) {
+            let object = LeftoverObject::ScheduledNotifier(schedule.clone());
+            found.push(leftover(&schedule, object));
+        }
+    }
     Ok(found)
 }
 
 fn leftover<K: Object>(item: &Item<K>, object: LeftoverObject) -> Leftover {
     let meta = item.meta();
     Leftover {
-        run: meta.labels.get(names::RUN).cloned(),
+        run: run_of(meta).cloned(),
         created: meta.creation_timestamp,
         object,
     }
@@ -99,14 +126,19 @@ fn is_left<K: Object>(item: &Item<K>, runs: &[RunSummary]) -> bool {
     if !meta.owner_references.is_empty() || meta.deletion_timestamp.is_some() {
         return false;
     }
-    match (
-        meta.labels.get(names::RUN),
-        meta.annotations.get(names::BUNDLE),
-    ) {
+    match (run_of(meta), meta.annotations.get(names::BUNDLE)) {
         (Some(run), _) => !runs.iter().any(|known| known.run.label() == run),
         (None, Some(bundle)) => !runs
             .iter()
             .any(|known| known.bundle.as_ref() == Some(bundle)),
         (None, None) => false,
     }
+}
+
+/// The name of its run, or of the run that it notifies about.
+fn run_of(meta: &ObjectMeta) -> Option<&String> {
+    let labels = &meta.labels;
+    labels
+        .get(names::RUN)
+        .or_else(|| labels.get(names::NOTIFIES))
 }

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use longshore_client::{
-    Cluster, DeleteOptions, Error, Item, Kind as _, Object,
+    Cluster, DeleteOptions, Error, Item, Kind as _, LabelSelector, Object,
     kinds::{Any, Secret},
 };
 use longshore_diagnosis::{
@@ -89,7 +89,8 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
     }
 }
 
-/// Deletes what has no owner: the Secrets with these bundles, and the Services and Secrets of the run.
+/// Deletes what has no owner: the Secrets with these bundles, the Services and Secrets of the run, and
+/// the Job that notifies about it.
 async fn remove_unowned(
     cluster: &Cluster,
     run: &Run,
@@ -99,6 +100,15 @@ async fn remove_unowned(
     for sha256 in bundles {
         if let Some(secret) = secrets.find(&bundle_secret_name(sha256)).await? {
             delete_unowned(&secret).await?;
+        }
+    }
+    // The CronJob that notifies about a schedule is one of its schedules.
+    let notifiers = LabelSelector::exactly([(names::NOTIFIES, run.label())]);
+    let notifiers = notifiers.map_err(Error::from)?;
+    let jobs = cluster.jobs().in_namespace(&run.namespace)?;
+    for job in jobs.labels(notifiers).list().await?.items {
+        if is_chosen(&job, true) {
+            gone(job.delete(&DeleteOptions::background()).await)?;
         }
     }
     remove_labelled(cluster, run, true).await

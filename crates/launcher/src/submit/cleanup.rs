@@ -18,6 +18,12 @@ impl Submission<'_> {
                 ignore(view.delete(&created.name, &options).await);
             }
         }
+        // It owns what it needs.
+        if let Some(notifier) = &self.notifier
+            && let Ok(view) = self.notifiers()
+        {
+            ignore(view.delete(&notifier.name, &options).await);
+        }
         let namespace = &self.plan.namespace;
         if self.has_config
             && let Ok(secrets) = self.cluster.secrets().in_namespace(namespace)

@@ -4,6 +4,7 @@ mod bundle;
 mod cleanup;
 mod error;
 mod jobset;
+mod notifier;
 mod owner;
 mod stamp;
 mod submission;
@@ -16,7 +17,8 @@ pub use error::SubmitError;
 use submission::Submission;
 
 /// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
-/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it.
+/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it. The objects
+/// that notify about the run are created before it.
 ///
 /// If the future is dropped, no objects are left: a pending request cannot be cancelled, so it
 /// completes in the background, and its objects are removed.

@@ -37,11 +37,17 @@ impl Submission<'_> {
         let view = self.view()?;
         let own_jobs = others.iter().map(|other| view.patch(&other.name, &patch));
         let own_jobs = futures::future::try_join_all(own_jobs);
-        let (bundle, config, service, jobs) = futures::join!(
+        let notifiers = self.notifiers()?;
+        let own_notifier = async || match &self.notifier {
+            Some(notifier) => notifiers.patch(&notifier.name, &patch).await.map(drop),
+            None => Ok(()),
+        };
+        let (bundle, config, service, jobs, notifier) = futures::join!(
             own_secret(self.plan.bundle.as_ref()),
             own_secret(Some(&self.plan.config)),
             own_service(),
             own_jobs,
+            own_notifier(),
         );
         match bundle {
             // The run that owned it was removed in the meantime.
@@ -54,6 +60,7 @@ impl Submission<'_> {
         config?;
         service?;
         jobs?;
+        notifier?;
         Ok(())
     }
 }

@@ -3,10 +3,7 @@
 use jiff::Timestamp;
 use longshore_client::{
     Cluster, Error, Kind, View,
-    k8s_openapi::{
-        Metadata,
-        apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
-    },
+    k8s_openapi::{Metadata, apimachinery::pkg::apis::meta::v1::ObjectMeta},
     kinds::Any,
 };
 
@@ -31,6 +28,8 @@ pub(super) struct Submission<'a> {
     pub(super) workloads: Vec<Created>,
     pub(super) has_config: bool,
     pub(super) has_service: bool,
+    /// The Job or CronJob that notifies about the run.
+    pub(super) notifier: Option<Created>,
 }
 
 impl<'a> Submission<'a> {
@@ -47,6 +46,7 @@ impl<'a> Submission<'a> {
             workloads: Vec::new(),
             has_config: false,
             has_service: false,
+            notifier: None,
         }
     }
 
@@ -68,8 +68,9 @@ impl<'a> Submission<'a> {
             source,
         };
 
-        // Create the pods' dependencies first, because pods may start immediately.
-        let (bundle, config, service) = futures::join!(
+        // Create the pods' dependencies first, because pods may start immediately, and the notifier,
+        // because this client may be killed.
+        let (bundle, config, service, (notifier, has_notifier)) = futures::join!(
             self.put_bundle(),
             secrets.create(&self.plan.config),
             async {
@@ -78,7 +79,9 @@ impl<'a> Submission<'a> {
                     None => None,
                 }
             },
+            self.create_notifier(),
         );
+        self.notifier = notifier;
         self.has_config = config.is_ok();
         self.has_service = matches!(service, Some(Ok(_)));
         bundle?;
@@ -86,6 +89,7 @@ impl<'a> Submission<'a> {
         if let (Some(object), Some(Err(source))) = (&self.plan.service, service) {
             return Err(failed("Service", name_of(object), source));
         }
+        has_notifier?;
         let mut workloads = self.plan.workloads();
         let now = Timestamp::now();
         for object in &mut workloads {
@@ -106,39 +110,13 @@ impl<'a> Submission<'a> {
             return Err(problem);
         }
         self.own().await?;
-        self.create_notifier().await?;
         match self.plan.workload {
             Workload::JobSet => self.jobs_of_set().await,
             _ => Ok(()),
         }
     }
 
-    /// Creates the objects that notify about the run. They are deleted with the first workload.
-    async fn create_notifier(&self) -> Result<(), SubmitError> {
-        let Some(first) = self.workloads.first() else {
-            return Ok(());
-        };
-        let kind = self.plan.workload.kind();
-        let owner = OwnerReference {
-            api_version: kind.api_version(),
-            kind: kind.gvk.kind.to_string(),
-            name: first.name.clone(),
-            uid: first.uid.clone(),
-            ..OwnerReference::default()
-        };
-        for object in &self.plan.notifier {
-            let mut object = object.clone();
-            object.own(owner.clone());
-            let created = self.create_object(&object).await;
-            created.map_err(|source| SubmitError::Create {
-                what: format!("{} {}", object.kind(), object.name()),
-                source,
-            })?;
-        }
-        Ok(())
-    }
-
-    async fn create_object(&self, object: &PlannedObject) -> Result<Created, Error> {
+    pub(super) async fn create_object(&self, object: &PlannedObject) -> Result<Created, Error> {
         match object {
             PlannedObject::Secret(secret) => self.create_typed(&**secret).await,
             PlannedObject::Service(service) => self.create_typed(&**service).await,

@@ -3,7 +3,7 @@
 use super::fake::{Answer, Fake, ReceivedRequest, status};
 use bytes::Bytes;
 use longshore_launcher::{
-    BundleInfo, Flags, Plan, RunName, Settings, config,
+    BundleInfo, Flags, Plan, RunName, RunOptions, Settings, config,
     plan::plan,
     store::Delivery,
     submit::{SubmitError, submit},
@@ -11,9 +11,14 @@ use longshore_launcher::{
 use serde_json::{Value, json};
 
 fn two_roles() -> Plan {
+    two_roles_with(RunOptions::default())
+}
+
+fn two_roles_with(run: RunOptions) -> Plan {
     let flags = Flags {
         roles: vec!["chief=1".into(), "worker=2".into()],
         command: vec!["true".into()],
+        run,
         ..Flags::default()
     };
     let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
@@ -91,6 +96,89 @@ async fn the_first_job_owns_all_objects() {
         ]
     );
     assert!(owned.iter().all(|(_, uid)| **uid == owner));
+}
+
+/// A plan of a run that calls a webhook.
+fn notifying() -> Plan {
+    two_roles_with(RunOptions {
+        webhook: Some("http://hooks.example/".into()),
+        ..RunOptions::default()
+    })
+}
+
+#[tokio::test]
+async fn the_notifier_is_complete_before_the_first_job_exists() {
+    let fake = Fake::new(created);
+    submit(&fake.cluster(), &notifying()).await.unwrap();
+    let asked = fake.requests.lock().unwrap();
+    let is_notifier =
+        |asked: &ReceivedRequest| format!("{} {}", asked.path, name(asked)).contains("notify-demo");
+    let first_job = asked
+        .iter()
+        .position(|asked| asked.path.ends_with("/jobs") && !is_notifier(asked));
+    let (before, after) = asked.split_at(first_job.unwrap());
+    let before: Vec<&ReceivedRequest> = before.iter().filter(|asked| is_notifier(asked)).collect();
+    let [job, needed @ .., resume] = &before[..] else {
+        panic!("{before:?}")
+    };
+    assert_eq!(job.body["spec"]["suspend"], true);
+    let mut kinds: Vec<&str> = Vec::new();
+    for object in needed {
+        let owner = &object.body["metadata"]["ownerReferences"][0];
+        assert_eq!(
+            (&owner["kind"], &owner["uid"]),
+            (&json!("Job"), &json!("uid-notify-demo-ab2cd"))
+        );
+        kinds.push(object.path.rsplit('/').next().unwrap());
+    }
+    kinds.sort_unstable();
+    assert_eq!(
+        kinds,
+        ["rolebindings", "roles", "secrets", "serviceaccounts"]
+    );
+    assert_eq!(
+        (&*resume.method, &resume.body["spec"]["suspend"]),
+        ("PATCH", &json!(false))
+    );
+    let owners: Vec<&Value> = after
+        .iter()
+        .filter(|asked| is_notifier(asked))
+        .map(|asked| &asked.body["metadata"]["ownerReferences"][0]["uid"])
+        .collect();
+    assert_eq!(owners, ["uid-demo-ab2cd-chief"]);
+}
+
+#[tokio::test]
+async fn a_notifier_of_a_refused_run_is_removed() {
+    for refused in ["demo-ab2cd-worker", "notify-demo-ab2cd"] {
+        let fake = Fake::new(move |asked| match (asked.method.as_str(), name(asked)) {
+            // Either the Job of a role, or the role of the notifier.
+            ("POST", name) if name == refused => {
+                let is_chosen = asked.path.ends_with("/roles") || name.ends_with("worker");
+                match is_chosen {
+                    true => status(403, "Forbidden", "exceeded quota: small"),
+                    false => created(asked),
+                }
+            }
+            ("GET", _) => status(404, "NotFound", "not found"),
+            ("DELETE", _) => Answer::Json(
+                200,
+                json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
+            ),
+            _ => created(asked),
+        });
+        let error = submit(&fake.cluster(), &notifying()).await.unwrap_err();
+        assert!(error.to_string().contains("exceeded quota"), "{error}");
+        let deleted = "DELETE /apis/batch/v1/namespaces/default/jobs/notify-demo-ab2cd";
+        let writes = fake.writes();
+        assert!(writes.iter().any(|write| write == deleted), "{writes:?}");
+        let has_run = writes
+            .iter()
+            .filter(|write| *write == "POST /apis/batch/v1/namespaces/default/jobs")
+            .count();
+        let notifier_alone = refused.starts_with("notify");
+        assert_eq!(has_run == 1, notifier_alone, "{writes:?}");
+    }
 }
 
 #[tokio::test]

@@ -226,8 +226,10 @@ class Embedded(unittest.TestCase):
             maps = embedded.cluster.view("configmaps", "default")
             item = maps.create({"metadata": {"name": "a"}})
             self.assertEqual(item.field("metadata", "creationTimestamp"), "2026-01-01T03:01:30Z")
-            with self.assertRaisesRegex(ValueError, "-1 seconds"):
+            with self.assertRaisesRegex(ValueError, "seconds must be .* 0 or above, but is -1"):
                 embedded.advance(-1)
+            with self.assertRaisesRegex(ValueError, "timeout must be .* 0 or above, but is NaN"):
+                embedded.settle(float("nan"))
         with longshore.EmbeddedCluster(pods=False, clock="manual") as embedded:
             self.assertEqual(embedded.now, embedded.advance(0))
         with longshore.EmbeddedCluster(pods=False) as embedded:

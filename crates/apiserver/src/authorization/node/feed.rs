@@ -3,14 +3,11 @@
 
 use std::sync::Arc;
 
+use longshore_builtin::PodReferences;
 use longshore_engine::{Engine, Error, Object, Watch, WatchEvent, WatchRequest, WatchStart};
 use longshore_model::KindInfo;
 
-use super::{
-    graph::Graph,
-    pod::{PodFacts, PodUse},
-    volume::Volume,
-};
+use super::{graph::Graph, pod::PodUse, volume::Volume};
 
 /// How often the objects of a kind are read again if changes were compacted meanwhile.
 const MAX_ATTEMPTS: usize = 3;
@@ -110,7 +107,7 @@ impl Source {
 
 fn record_pod(graph: &mut Graph, pod: &Object, exists: bool) {
     let namespace = pod.namespace().unwrap_or_default();
-    let used = || match serde_json::from_slice::<PodFacts>(pod.bytes()) {
+    let used = || match serde_json::from_slice::<PodReferences>(pod.bytes()) {
         Ok(facts) => PodUse::of(&facts, namespace, pod.name()),
         Err(error) => {
             tracing::error!(%error, pod = pod.name(), "a stored pod cannot be read: its node gets no permissions");

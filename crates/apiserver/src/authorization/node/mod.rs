@@ -20,7 +20,7 @@ use longshore_engine::{Engine, ReadVersion};
 use longshore_model::KindInfo;
 use serde::Deserialize;
 
-pub(crate) use pod::{PodFacts, claim_of};
+pub(crate) use pod::claim_of;
 pub(super) use rules::Verdict;
 
 use self::{

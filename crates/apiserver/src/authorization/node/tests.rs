@@ -3,13 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use http::Method;
+use longshore_builtin::PodReferences;
 use proptest::prelude::*;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::{
     graph::Graph,
-    pod::{PodFacts, PodUse},
+    pod::PodUse,
     rules::{Related, Verdict, decide, needs_graph},
     target::{Target, Used},
     volume::Volume,
@@ -388,7 +389,7 @@ fn only_announced_questions_need_pods() {
 }
 
 fn used(pod: &Value) -> Option<PodUse> {
-    let facts = PodFacts::deserialize(pod).unwrap();
+    let facts = PodReferences::deserialize(pod).unwrap();
     PodUse::of(&facts, "a", "p")
 }
 

@@ -1,16 +1,14 @@
 //! Certificates that a node requests: for itself, or for pods that are bound to it.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use longshore_builtin::PodReferences;
 use longshore_cel::AccessRequest;
 use longshore_engine::Error;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{Change, text};
-use crate::{
-    authorization::PodFacts, certificate_request::CertificateRequest,
-    webhooks::attributes::Operation,
-};
+use crate::{certificate_request::CertificateRequest, webhooks::attributes::Operation};
 
 /// The signers of certificates of nodes.
 const SIGNERS: [&str; 2] = [
@@ -108,7 +106,7 @@ fn retried(problem: String) -> Error {
     Error::Untyped(problem)
 }
 
-fn check_pod(node: &str, change: &Change<'_>, named: &Named<'_>) -> Result<PodFacts, Error> {
+fn check_pod(node: &str, change: &Change<'_>, named: &Named<'_>) -> Result<PodReferences, Error> {
     let Named {
         spec,
         namespace,
@@ -122,8 +120,8 @@ fn check_pod(node: &str, change: &Change<'_>, named: &Named<'_>) -> Result<PodFa
             "PodCertificateRequest for pod {pod:?} contains pod UID ({given:?}) which differs from running pod {uid:?}"
         )));
     }
-    let running =
-        PodFacts::deserialize(&running).map_err(|error| change.forbidden(error.to_string()))?;
+    let running = PodReferences::deserialize(&running)
+        .map_err(|error| change.forbidden(error.to_string()))?;
     if running.node() != node {
         return Err(change.forbidden(format!(
             "pod {pod:?} is not running on node {node:?} named in the PodCertificateRequest"
@@ -135,7 +133,11 @@ fn check_pod(node: &str, change: &Change<'_>, named: &Named<'_>) -> Result<PodFa
     }
 }
 
-fn check_account(change: &Change<'_>, named: &Named<'_>, running: &PodFacts) -> Result<(), Error> {
+fn check_account(
+    change: &Change<'_>,
+    named: &Named<'_>,
+    running: &PodReferences,
+) -> Result<(), Error> {
     let Named {
         spec,
         namespace,
@@ -163,7 +165,11 @@ fn check_account(change: &Change<'_>, named: &Named<'_>, running: &PodFacts) -> 
 }
 
 /// Checks that the pod has a volume with a certificate of the signer.
-fn check_signer(change: &Change<'_>, named: &Named<'_>, running: &PodFacts) -> Result<(), Error> {
+fn check_signer(
+    change: &Change<'_>,
+    named: &Named<'_>,
+    running: &PodReferences,
+) -> Result<(), Error> {
     let signer = text(named.spec, "/signerName");
     let mut sources = running.projected_sources();
     if sources.any(|source| source["podCertificate"]["signerName"] == signer) {

@@ -1,13 +1,13 @@
 //! Changes of pods by nodes: a node creates mirror pods only, and changes and deletes only
 //! pods that are bound to it.
 
-use longshore_builtin::MIRROR_POD;
+use longshore_builtin::{MIRROR_POD, PodReferences};
 use longshore_engine::Error;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Change, compare, text};
-use crate::{authorization::PodFacts, webhooks::attributes::Operation};
+use crate::webhooks::attributes::Operation;
 
 /// Volume sources that refer to no object of the API, directly or through the driver.
 const LOCAL_SOURCES: &[&str] = &[
@@ -79,7 +79,8 @@ pub(super) fn check(node: &str, change: &Change<'_>) -> Result<(), Error> {
 
 fn check_new(node: &str, change: &Change<'_>) -> Result<(), Error> {
     let pod = change.object;
-    let facts = PodFacts::deserialize(pod).map_err(|error| change.forbidden(error.to_string()))?;
+    let facts =
+        PodReferences::deserialize(pod).map_err(|error| change.forbidden(error.to_string()))?;
     if !facts.is_mirror() {
         return Err(change.forbidden(format!(
             "pod does not have {MIRROR_POD:?} annotation, node {node:?} can only create mirror pods"
@@ -122,7 +123,7 @@ fn check_new(node: &str, change: &Change<'_>) -> Result<(), Error> {
 }
 
 /// What objects a pod refers to; `None` if it refers to none.
-fn reference(pod: &PodFacts) -> Result<Option<&'static str>, String> {
+fn reference(pod: &PodReferences) -> Result<Option<&'static str>, String> {
     if !pod.service_account().is_empty() {
         return Ok(Some("serviceaccounts"));
     }

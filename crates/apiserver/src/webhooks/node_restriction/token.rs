@@ -1,16 +1,14 @@
 //! Tokens of service accounts that a node requests: only for pods that are bound to it, and
 //! for audiences that these pods use.
 
+use longshore_builtin::PodReferences;
 use longshore_cel::AccessRequest;
 use longshore_engine::Error;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{Change, text};
-use crate::{
-    authorization::{PodFacts, claim_of},
-    webhooks::attributes::Operation,
-};
+use crate::{authorization::claim_of, webhooks::attributes::Operation};
 
 /// The verb that allows a node to request tokens for further audiences.
 const VERB: &str = "request-serviceaccounts-token-audience";
@@ -90,7 +88,7 @@ fn check_audience(change: &Change<'_>, pod: &Value, audience: &str) -> Result<()
 
 /// Whether a volume of a pod has a token for an audience.
 fn uses_audience(change: &Change<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
-    let facts = PodFacts::deserialize(pod).map_err(|error| error.to_string())?;
+    let facts = PodReferences::deserialize(pod).map_err(|error| error.to_string())?;
     let is_for = |source: &Value| {
         let token = source
             .get("serviceAccountToken")

@@ -5,10 +5,10 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
 use serde_json::{Value, json};
 
 use super::{
-    ACCOUNTS, CLAIMS, NODES, Node, POD_REQUESTS, REQUESTS, VOLUMES, check, claim, made, named, pod,
-    server, volume,
+    ACCOUNTS, CLAIMS, NODES, POD_REQUESTS, REQUESTS, VOLUMES, check, claim, named, pod, server,
+    volume,
 };
-use crate::common::PODS;
+use crate::{common::PODS, users::As};
 
 fn certificate_request(name: &str, common_name: &str, signer: &str) -> Value {
     let mut params = CertificateParams::default();
@@ -32,13 +32,15 @@ fn certificate_request(name: &str, common_name: &str, signer: &str) -> Value {
 async fn nodes_get_tokens_for_their_pods() {
     let server = server().await;
     named(&server, ACCOUNTS, "other").await;
-    made(&server, CLAIMS, claim("k1", "v1")).await;
-    made(&server, VOLUMES, volume("v1", "k1", "s")).await;
+    server.made(CLAIMS, claim("k1", "v1")).await;
+    server.made(VOLUMES, volume("v1", "k1", "s")).await;
     let driver = json!({
         "metadata": {"name": "driver.example"},
         "spec": {"tokenRequests": [{"audience": "of-driver"}]},
     });
-    made(&server, "/apis/storage.k8s.io/v1/csidrivers", driver).await;
+    server
+        .made("/apis/storage.k8s.io/v1/csidrivers", driver)
+        .await;
     let token =
         |audience: &str| json!({"serviceAccountToken": {"path": audience, "audience": audience}});
     let spec = json!({
@@ -48,10 +50,10 @@ async fn nodes_get_tokens_for_their_pods() {
             {"name": "k", "persistentVolumeClaim": {"claimName": "k1"}},
         ],
     });
-    let p1 = made(&server, PODS, pod("p1", "n1", spec)).await;
+    let p1 = server.made(PODS, pod("p1", "n1", spec)).await;
     let spec = json!({"serviceAccountName": "default"});
-    let p2 = made(&server, PODS, pod("p2", "n2", spec.clone())).await;
-    let p3 = made(&server, PODS, pod("p3", "n1", spec)).await;
+    let p2 = server.made(PODS, pod("p2", "n2", spec.clone())).await;
+    let p3 = server.made(PODS, pod("p3", "n1", spec)).await;
     let bound = |pod: &Value| {
         let metadata = &pod["metadata"];
         json!({"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]})
@@ -67,7 +69,7 @@ async fn nodes_get_tokens_for_their_pods() {
     let request = async |account: &str, bound: &Value, audiences: &[&str]| {
         let spec = json!({"boundObjectRef": bound, "audiences": audiences});
         let path = format!("{ACCOUNTS}/{account}/token");
-        Node(&server, "n1")
+        As::node(&server, "n1")
             .call("POST", &path, &json!({"spec": spec}))
             .await
     };
@@ -97,25 +99,24 @@ async fn nodes_get_tokens_for_their_pods() {
         "verbs": ["request-serviceaccounts-token-audience"],
     });
     let role = json!({"metadata": {"name": "x"}, "rules": [rule]});
-    made(&server, &format!("/apis/{group}/v1/clusterroles"), role).await;
+    server
+        .made(&format!("/apis/{group}/v1/clusterroles"), role)
+        .await;
     let binding = json!({
         "metadata": {"name": "x"},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "x"},
         "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:nodes"}],
     });
-    made(
-        &server,
-        &format!("/apis/{group}/v1/clusterrolebindings"),
-        binding,
-    )
-    .await;
+    server
+        .made(&format!("/apis/{group}/v1/clusterrolebindings"), binding)
+        .await;
     assert_eq!(request("default", &p1, &["x"]).await.code, 201);
 }
 
 #[tokio::test]
 async fn nodes_request_only_their_own_certificates() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let (client, serving, user) = (
         "kubernetes.io/kube-apiserver-client-kubelet",
         "kubernetes.io/kubelet-serving",
@@ -152,8 +153,8 @@ async fn nodes_request_certificates_for_their_pods() {
     let spec = json!({"volumes": [{"name": "v", "projected": {"sources": [{"podCertificate": {
         "signerName": "example.com/used", "keyType": "ED25519", "credentialBundlePath": "x",
     }}]}}]});
-    let p1 = made(&server, PODS, pod("p1", "n1", spec)).await;
-    let p2 = made(&server, PODS, pod("p2", "n2", json!({}))).await;
+    let p1 = server.made(PODS, pod("p1", "n1", spec)).await;
+    let p2 = server.made(PODS, pod("p2", "n2", json!({}))).await;
     let key = KeyPair::generate().unwrap();
     let request = CertificateParams::default()
         .serialize_request(&key)
@@ -166,7 +167,7 @@ async fn nodes_request_certificates_for_their_pods() {
         "nodeName": "n1", "nodeUID": node,
         "stubPKCS10Request": stub,
     });
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     for (fields, code, part) in [
         (
             json!({"nodeName": "n2"}),
@@ -225,7 +226,9 @@ async fn nodes_request_certificates_for_their_pods() {
     }
     assert_eq!(n1.get(&format!("{POD_REQUESTS}/r")).await, 200);
     assert_eq!(
-        Node(&server, "n2").get(&format!("{POD_REQUESTS}/r")).await,
+        As::node(&server, "n2")
+            .get(&format!("{POD_REQUESTS}/r"))
+            .await,
         403
     );
     assert_eq!(n1.get(POD_REQUESTS).await, 403);

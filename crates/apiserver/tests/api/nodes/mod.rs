@@ -21,38 +21,6 @@ const SLICES: &str = "/apis/resource.k8s.io/v1/resourceslices";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const POD_REQUESTS: &str = "/apis/certificates.k8s.io/v1/namespaces/default/podcertificaterequests";
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-const MERGE: &str = "application/merge-patch+json";
-
-/// A node that sends requests.
-struct Node<'a>(&'a Server, &'a str);
-
-impl Node<'_> {
-    async fn send(&self, method: &str, path: &str, media_type: &str, body: &Value) -> Answer {
-        let user = format!("system:node:{}", self.1);
-        let headers = [
-            ("impersonate-user", user.as_str()),
-            ("impersonate-group", "system:nodes"),
-            ("content-type", media_type),
-        ];
-        let body = match body {
-            Value::Null => String::new(),
-            body => body.to_string(),
-        };
-        self.0.call(method, path, &headers, body).await
-    }
-
-    async fn call(&self, method: &str, path: &str, body: &Value) -> Answer {
-        self.send(method, path, "application/json", body).await
-    }
-
-    async fn get(&self, path: &str) -> u16 {
-        self.call("GET", path, &Value::Null).await.code
-    }
-
-    async fn patch(&self, path: &str, body: &Value) -> Answer {
-        self.send("PATCH", path, MERGE, body).await
-    }
-}
 
 /// Checks the code, and the end of the message of a refused request.
 #[track_caller]
@@ -64,22 +32,15 @@ fn check(answer: &Answer, (code, end): (u16, &str), what: &dyn std::fmt::Display
     }
 }
 
-async fn made(server: &Server, path: &str, object: Value) -> Value {
-    let answer = server.post(path, &object).await;
-    assert_eq!(answer.code, 201, "{path}: {}", answer.text());
-    answer.json()
-}
-
 /// A server with the nodes `n1` and `n2`.
 async fn server() -> Server {
-    let server = Server::new();
-    server.api.ensure_default_policy().await.unwrap();
+    let server = Server::with_default_policy().await;
     for name in ["n1", "n2"] {
         let labels = json!({"kubernetes.io/hostname": name});
         let taints = json!([{"key": "k", "effect": "NoSchedule"}]);
         let node =
             json!({"metadata": {"name": name, "labels": labels}, "spec": {"taints": taints}});
-        made(&server, NODES, node).await;
+        server.made(NODES, node).await;
     }
     server
 }
@@ -97,7 +58,7 @@ fn pod(name: &str, node: &str, spec: Value) -> Value {
 }
 
 async fn named(server: &Server, path: &str, name: &str) {
-    made(server, path, json!({"metadata": {"name": name}})).await;
+    server.made(path, json!({"metadata": {"name": name}})).await;
 }
 
 fn claim(name: &str, volume: &str) -> Value {

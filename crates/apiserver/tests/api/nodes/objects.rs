@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{CLAIMS, CSI_NODES, LEASES, NODES, Node, SLICES, check, claim, made, pod, server};
-use crate::common::PODS;
+use super::{CLAIMS, CSI_NODES, LEASES, NODES, SLICES, check, claim, pod, server};
+use crate::{common::PODS, users::As};
 
 #[tokio::test]
 async fn nodes_change_only_their_own_node() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let label = |key: &str| {
         let mut labels = json!({});
         labels[key] = "x".into();
@@ -100,7 +100,7 @@ async fn nodes_change_only_their_own_node() {
 #[tokio::test]
 async fn nodes_register_only_themselves() {
     let server = server().await;
-    let n3 = Node(&server, "n3");
+    let n3 = As::node(&server, "n3");
     let node = |name: &str, labels: Value, spec: Value| json!({"metadata": {"name": name, "labels": labels}, "spec": spec});
     let source = json!({"configSource": {"configMap": {
         "namespace": "a", "name": "b", "kubeletConfigKey": "c",
@@ -156,11 +156,11 @@ async fn nodes_register_only_themselves() {
 #[tokio::test]
 async fn nodes_report_the_size_of_their_claims() {
     let server = server().await;
-    made(&server, CLAIMS, claim("k1", "v1")).await;
-    made(&server, CLAIMS, claim("k2", "v2")).await;
+    server.made(CLAIMS, claim("k1", "v1")).await;
+    server.made(CLAIMS, claim("k2", "v2")).await;
     let spec = json!({"volumes": [{"name": "k", "persistentVolumeClaim": {"claimName": "k1"}}]});
-    made(&server, PODS, pod("p", "n1", spec)).await;
-    let n1 = Node(&server, "n1");
+    server.made(PODS, pod("p", "n1", spec)).await;
+    let n1 = As::node(&server, "n1");
     let start = "node \"n1\" is not allowed to update fields other than status.quantity and status.conditions: ";
     let size = json!({"status": {"capacity": {"storage": "2Gi"}}});
     for (name, patch, code, end) in [
@@ -204,7 +204,7 @@ async fn nodes_report_the_size_of_their_claims() {
 #[tokio::test]
 async fn nodes_have_their_own_lease_and_csi_node() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let object = |name: &str, spec: Value| json!({"metadata": {"name": name}, "spec": spec});
     let lease = "can only access node lease with the same name as the requesting node";
     let csi = "can only access CSINode with the same name as the requesting node";
@@ -216,7 +216,7 @@ async fn nodes_have_their_own_lease_and_csi_node() {
         check(&answer, (403, end), &path);
         let answer = n1.call("POST", path, &object("n1", spec.clone())).await;
         check(&answer, (201, ""), &path);
-        made(&server, path, object("n2", spec)).await;
+        server.made(path, object("n2", spec)).await;
         let label = json!({"metadata": {"labels": {"a": "b"}}});
         for (name, code) in [("n1", 200), ("n2", 403)] {
             let own = format!("{path}/{name}");
@@ -245,7 +245,7 @@ async fn nodes_have_their_own_lease_and_csi_node() {
 #[tokio::test]
 async fn nodes_have_their_own_resource_slices() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let slice = |name: &str, node: &str| {
         let pool = json!({"name": node, "generation": 1, "resourceSliceCount": 1});
         let spec =
@@ -256,7 +256,7 @@ async fn nodes_have_their_own_resource_slices() {
     let answer = n1.call("POST", SLICES, &slice("s2", "n2")).await;
     check(&answer, (403, end), &"s2");
     assert_eq!(n1.call("POST", SLICES, &slice("s1", "n1")).await.code, 201);
-    made(&server, SLICES, slice("s2", "n2")).await;
+    server.made(SLICES, slice("s2", "n2")).await;
     for (name, code) in [("s1", 200), ("s2", 403)] {
         assert_eq!(n1.get(&format!("{SLICES}/{name}")).await, code, "{name}");
     }

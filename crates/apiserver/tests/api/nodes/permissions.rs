@@ -4,10 +4,12 @@ use longshore_apiserver::AuthorizationMode;
 use serde_json::{Value, json};
 
 use super::{
-    ACCOUNTS, CLAIMS, NODES, Node, REVIEWS, SECRETS, VOLUMES, check, claim, made, named, pod,
-    server, volume,
+    ACCOUNTS, CLAIMS, NODES, REVIEWS, SECRETS, VOLUMES, check, claim, named, pod, server, volume,
 };
-use crate::common::{CONFIG_MAPS, PODS, Server};
+use crate::{
+    common::{CONFIG_MAPS, PODS, Server},
+    users::As,
+};
 
 #[tokio::test]
 async fn nodes_read_what_their_pods_use() {
@@ -17,10 +19,10 @@ async fn nodes_read_what_their_pods_use() {
         named(&server, CONFIG_MAPS, name).await;
         named(&server, ACCOUNTS, name).await;
     }
-    made(&server, CLAIMS, claim("k1", "v1")).await;
-    made(&server, CLAIMS, claim("k2", "v2")).await;
-    made(&server, VOLUMES, volume("v1", "k1", "of-volume")).await;
-    made(&server, VOLUMES, volume("v2", "k2", "other")).await;
+    server.made(CLAIMS, claim("k1", "v1")).await;
+    server.made(CLAIMS, claim("k2", "v2")).await;
+    server.made(VOLUMES, volume("v1", "k1", "of-volume")).await;
+    server.made(VOLUMES, volume("v2", "k2", "other")).await;
     let spec = json!({
         "serviceAccountName": "used",
         "volumes": [
@@ -40,17 +42,17 @@ async fn nodes_read_what_their_pods_use() {
         format!("{CLAIMS}/k1"),
         format!("{VOLUMES}/v1"),
     ];
-    let (n1, n2) = (Node(&server, "n1"), Node(&server, "n2"));
-    let codes = async |node: &Node<'_>, expected: u16, when: &str| {
+    let (n1, n2) = (As::node(&server, "n1"), As::node(&server, "n2"));
+    let codes = async |node: &As<'_>, expected: u16, when: &str| {
         for path in &own {
             assert_eq!(node.get(path).await, expected, "{when}: {path}");
         }
     };
     codes(&n1, 403, "there is no pod").await;
-    made(&server, PODS, pod("p", "", spec.clone())).await;
+    server.made(PODS, pod("p", "", spec.clone())).await;
     codes(&n1, 403, "the pod has no node").await;
     let target = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}});
-    made(&server, &format!("{PODS}/p/binding"), target).await;
+    server.made(&format!("{PODS}/p/binding"), target).await;
     codes(&n1, 200, "the pod is bound").await;
     codes(&n2, 403, "the pod is bound to another node").await;
     for path in [
@@ -80,7 +82,7 @@ async fn nodes_read_what_their_pods_use() {
     assert_eq!(answer.code, 200, "{}", answer.text());
     codes(&n1, 403, "the pod is deleted").await;
     // The same name on another node.
-    made(&server, PODS, pod("p", "n2", spec)).await;
+    server.made(PODS, pod("p", "n2", spec)).await;
     codes(&n1, 403, "another pod").await;
     codes(&n2, 200, "another pod").await;
 }
@@ -91,9 +93,9 @@ async fn relations_are_read_again_after_a_restore() {
     named(&server, SECRETS, "s").await;
     let empty = server.engine.snapshot();
     let spec = json!({"volumes": [{"name": "s", "secret": {"secretName": "s"}}]});
-    made(&server, PODS, pod("p", "n1", spec)).await;
+    server.made(PODS, pod("p", "n1", spec)).await;
     let full = server.engine.snapshot();
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let path = format!("{SECRETS}/s");
     assert_eq!(n1.get(&path).await, 200);
     server.engine.restore(&empty).await.unwrap();
@@ -107,7 +109,7 @@ async fn relations_are_read_again_after_a_restore() {
 #[tokio::test]
 async fn messages_name_the_authorizers() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let path = format!("{SECRETS}/s");
     let message = n1.call("GET", &path, &Value::Null).await.message();
     let node = "secrets \"s\" is forbidden: User \"system:node:n1\" cannot get resource \"secrets\" in API group \"\" in the namespace \"default\": node: no relationship found between node 'n1' and this object";
@@ -121,7 +123,7 @@ async fn messages_name_the_authorizers() {
             "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:nodes"}],
         })
     };
-    made(&server, &bindings, bound("gone")).await;
+    server.made(&bindings, bound("gone")).await;
     let message = n1.call("GET", &path, &Value::Null).await.message();
     let roles = "rbac: RBAC: clusterrole.rbac.authorization.k8s.io \"gone\" not found";
     assert_eq!(message, format!("{node}\n{roles}"));
@@ -133,7 +135,7 @@ async fn messages_name_the_authorizers() {
         .call("DELETE", &format!("{bindings}/system:node"), &[], "")
         .await;
     assert_eq!(answer.code, 200);
-    made(&server, &bindings, bound("system:node")).await;
+    server.made(&bindings, bound("system:node")).await;
     assert_eq!(n1.get(SECRETS).await, 200);
 }
 
@@ -172,7 +174,7 @@ async fn users_are_nodes_by_group_and_name() {
 #[tokio::test]
 async fn reviews_evaluate_field_selectors() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let node = "node: can only list/watch pods with spec.nodeName field selector";
     let requirement = |values: Value| json!({"requirements": [{"key": "spec.nodeName", "operator": "In", "values": values}]});
     let ignored = "spec.resourceAttributes.fieldSelector ignored due to parse error";
@@ -231,27 +233,24 @@ async fn policies_evaluate_field_selectors() {
         },
     });
     let group = "/apis/admissionregistration.k8s.io/v1";
-    made(
-        &server,
-        &format!("{group}/validatingadmissionpolicies"),
-        policy,
-    )
-    .await;
+    server
+        .made(&format!("{group}/validatingadmissionpolicies"), policy)
+        .await;
     let binding = json!({
         "metadata": {"name": "lists"},
         "spec": {"policyName": "lists", "validationActions": ["Deny"]},
     });
     let bindings = format!("{group}/validatingadmissionpolicybindings");
-    made(&server, &bindings, binding).await;
+    server.made(&bindings, binding).await;
     let label = json!({"metadata": {"labels": {"a": "b"}}});
     for (node, code, end) in [("n1", 200, ""), ("n2", 422, "not for n1")] {
-        let answer = Node(&server, node)
+        let answer = As::node(&server, node)
             .patch(&format!("{NODES}/{node}"), &label)
             .await;
         check(&answer, (code, end), &node);
     }
     // The restriction comes before the policy.
-    let answer = Node(&server, "n2")
+    let answer = As::node(&server, "n2")
         .patch(&format!("{NODES}/n1"), &label)
         .await;
     let end = "node \"n2\" is not allowed to modify node \"n1\"";
@@ -261,7 +260,7 @@ async fn policies_evaluate_field_selectors() {
 #[tokio::test]
 async fn with_always_allow_nodes_are_not_restricted() {
     let server = Server::authorized_by(AuthorizationMode::AlwaysAllow);
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let answer = n1
         .call("POST", NODES, &json!({"metadata": {"name": "n2"}}))
         .await;

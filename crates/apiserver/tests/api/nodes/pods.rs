@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::{NODES, Node, SECRETS, check, made, named, pod, server};
-use crate::common::PODS;
+use super::{NODES, check, named, pod, server};
+use crate::{
+    common::{CONFIG_MAPS, PODS},
+    users::As,
+};
 
 #[tokio::test]
 async fn nodes_create_only_mirror_pods() {
     let server = server().await;
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let uid = server.get(&format!("{NODES}/n1")).await.json()["metadata"]["uid"].clone();
     let mirror = |name: &str, spec: Value| {
         let mut pod = pod(name, "n1", spec);
@@ -27,6 +30,7 @@ async fn nodes_create_only_mirror_pods() {
         volume["name"] = "v".into();
         mirror("m", json!({"volumes": [volume]}))
     };
+    let mirrors = |what: &str| format!("a mirror pod may not {what}");
     let owner = "node \"n1\" can only create pods with an owner reference set to itself";
     let reference = |what: &str| format!("node \"n1\" can not create pods that reference {what}");
     for (object, end) in [
@@ -42,14 +46,14 @@ async fn nodes_create_only_mirror_pods() {
          "node \"n1\" must not set blockOwnerDeletion on an owner reference".to_owned()),
         (with(&|pod| pod["metadata"]["ownerReferences"][0]["uid"] = "x".into()),
          format!("node n1 UID mismatch: expected x got {}", uid.as_str().unwrap())),
-        (mirror("m", json!({"serviceAccountName": "default"})), reference("serviceaccounts")),
-        (mirror("m", json!({"imagePullSecrets": [{"name": "x"}]})), reference("secrets")),
-        (volume(json!({"secret": {"secretName": "x"}})), reference("secrets")),
+        (mirror("m", json!({"serviceAccountName": "default"})), mirrors("reference service accounts")),
+        (mirror("m", json!({"imagePullSecrets": [{"name": "x"}]})), mirrors("reference secrets")),
+        (volume(json!({"secret": {"secretName": "x"}})), mirrors("reference secrets")),
         (volume(json!({"configMap": {"name": "x"}})), reference("configmaps")),
         (volume(json!({"persistentVolumeClaim": {"claimName": "x"}})), reference("persistentvolumeclaims")),
         (volume(json!({"csi": {"driver": "x"}})), reference("csidrivers (via CSI volumes)")),
         (volume(json!({"projected": {"sources": [{"serviceAccountToken": {"path": "x"}}]}})),
-         reference("serviceaccounts (via projected volumes)")),
+         mirrors("use ServiceAccountToken volume projections")),
         (volume(json!({"projected": {"sources": [{"clusterTrustBundle": {"name": "x", "path": "y"}}]}})),
          reference("clustertrustbundles")),
         (mirror("m", json!({"resourceClaims": [{"name": "r", "resourceClaimName": "x"}]})),
@@ -68,22 +72,22 @@ async fn nodes_create_only_mirror_pods() {
     let path = format!("{PODS}/m?gracePeriodSeconds=0");
     assert_eq!(n1.call("DELETE", &path, &Value::Null).await.code, 200);
     // A mirror pod that an administrator creates gives the node nothing.
-    named(&server, SECRETS, "s").await;
+    named(&server, CONFIG_MAPS, "c").await;
     let strong = mirror(
         "m",
-        json!({"volumes": [{"name": "v", "secret": {"secretName": "s"}}]}),
+        json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
     );
-    made(&server, PODS, strong).await;
-    assert_eq!(n1.get(&format!("{SECRETS}/s")).await, 403);
+    server.made(PODS, strong).await;
+    assert_eq!(n1.get(&format!("{CONFIG_MAPS}/c")).await, 403);
 }
 
 #[tokio::test]
 async fn nodes_change_only_their_own_pods() {
     let server = server().await;
     for (name, node) in [("p1", "n1"), ("p2", "n2"), ("p0", "")] {
-        made(&server, PODS, pod(name, node, json!({}))).await;
+        server.made(PODS, pod(name, node, json!({}))).await;
     }
-    let n1 = Node(&server, "n1");
+    let n1 = As::node(&server, "n1");
     let status = json!({"status": {"message": "x"}});
     let own = "node \"n1\" can only update pod status for pods with spec.nodeName set to itself";
     let labels = json!({"metadata": {"labels": {"a": "b"}}});
@@ -151,12 +155,9 @@ async fn nodes_change_only_their_own_pods() {
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:nodes"}],
     });
-    made(
-        &server,
-        &format!("/apis/{group}/v1/clusterrolebindings"),
-        bound,
-    )
-    .await;
+    server
+        .made(&format!("/apis/{group}/v1/clusterrolebindings"), bound)
+        .await;
     let answer = n1.call("DELETE", &format!("{PODS}/p2"), &Value::Null).await;
     check(&answer, (403, deleted), &"p2");
     let answer = n1.call("DELETE", PODS, &Value::Null).await;

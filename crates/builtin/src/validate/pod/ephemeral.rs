@@ -4,6 +4,7 @@ use longshore_model::StatusCause;
 use serde_json::Value;
 
 use crate::{
+    MIRROR_POD,
     cause::Cause,
     json::{self, Object},
     validate::field_value::below,
@@ -64,8 +65,14 @@ pub(super) fn container(
     }
 }
 
-/// Ephemeral containers can be added, but not changed or removed.
+/// Ephemeral containers can be added, but not changed or removed. Mirror pods have none.
 pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+    let annotations = json::at(before, "metadata.annotations");
+    if annotations.is_some_and(|all| all.get(MIRROR_POD).is_some()) {
+        let detail = "static pods do not support ephemeral containers";
+        *causes = vec![Cause::forbidden("", detail)];
+        return;
+    }
     for old in listed(before) {
         let name = json::text(old, "name");
         let new = listed(after).find(|new| json::text(new, "name") == name);
@@ -154,6 +161,14 @@ mod tests {
         assert_eq!(
             change(json!([a]), json!([other])),
             [format!("{text} changed\n")]
+        );
+        let mut mirror = pod(json!([]));
+        mirror.insert("metadata".into(), json!({"annotations": {MIRROR_POD: ""}}));
+        let mut causes = Vec::new();
+        super::change(&mirror, &pod(json!([a])), &mut causes);
+        assert_eq!(
+            texts(&causes),
+            [": Forbidden: static pods do not support ephemeral containers"]
         );
         let mut causes = Vec::new();
         new_pod(&pod(json!([a])), &mut causes);

@@ -1,30 +1,39 @@
-//! The fields of a pod that these controllers read.
+//! What the controllers of ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets read of a
+//! pod.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Affinity;
+use longshore_client::{Error, Item, kinds::Pod};
 
-use super::kind::REVISION_LABEL;
 use crate::{
     key::Key,
-    owned::{OwnedPod, Owner},
-    pod_fields::PodFields,
+    pod_fields::{ContainerStatus, PodFields, Spec, Status},
 };
 
-/// The phase of a pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The phase of a pod, in the order of the deletion of surplus pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Not started.
     Pending,
+    /// The node does not report its state.
+    Unknown,
     /// Started.
     Running,
     /// All containers ended without an error.
     Succeeded,
     /// A container failed, or the pod was evicted.
     Failed,
-    /// The node does not report its state.
-    Unknown,
+}
+
+/// A pod's controller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its uid.
+    pub(crate) uid: String,
 }
 
 /// A pod, as far as these controllers need it.
@@ -54,15 +63,27 @@ pub(crate) struct PodFacts {
     pub(crate) created: Option<Timestamp>,
     /// The names of its volumes from claims, and of the claims.
     pub(crate) claims: BTreeMap<String, String>,
+    /// The maximum number of restarts of a container, and of a sidecar.
+    pub(crate) restarts: (i32, i32),
+    /// `controller.kubernetes.io/pod-deletion-cost`.
+    pub(crate) cost: i32,
 }
 
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
 impl PodFacts {
+    /// Reads the fields of a pod.
+    pub(crate) fn read(item: &Item<Pod>) -> Result<Self, Error> {
+        item.typed().map(Self::of)
+    }
+
     /// Reads a pod.
     pub(crate) fn of(pod: PodFields) -> Self {
         let meta = pod.metadata;
         let (spec, status) = (pod.spec.unwrap_or_default(), pod.status.unwrap_or_default());
         let ready = status.ready();
         let ready = ready.map(|c| c.last_transition_time.as_ref().map(|time| time.0));
+        let restarts = restarts(&spec, &status);
         let volumes = spec.volumes.into_iter().flatten();
         let claims = volumes.filter_map(|volume| {
             let claim = volume.persistent_volume_claim?.claim_name;
@@ -93,7 +114,23 @@ impl PodFacts {
             ready,
             created: meta.creation_timestamp,
             claims: claims.collect(),
+            restarts,
+            cost: meta
+                .annotations
+                .get(DELETION_COST)
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(0),
         }
+    }
+
+    /// Whether it has not ended and is not being deleted.
+    pub(crate) fn is_active(&self) -> bool {
+        !self.has_ended() && !self.deleting
+    }
+
+    /// Whether it is being deleted and has not ended.
+    pub(crate) fn is_terminating(&self) -> bool {
+        !self.has_ended() && self.deleting
     }
 
     /// Whether all its containers have ended.
@@ -119,12 +156,19 @@ impl PodFacts {
         let wait = Duration::from_secs(min_ready_seconds.into());
         self.ready??.checked_add(wait).ok()
     }
+}
 
-    /// The revision that its label tells.
-    pub(crate) fn revision(&self) -> &str {
-        let revision = self.labels.get(REVISION_LABEL);
-        revision.map(String::as_str).unwrap_or_default()
-    }
+/// The maximum number of restarts of a container, and of a sidecar.
+fn restarts(spec: &Spec, status: &Status) -> (i32, i32) {
+    let is_sidecar = |name: &str| {
+        let mut inits = spec.init_containers.iter().flatten();
+        inits.any(|c| c.name == name && c.restart_policy.as_deref() == Some("Always"))
+    };
+    let most = |list: Vec<&ContainerStatus>| list.iter().map(|c| c.restart_count).max();
+    let containers = status.container_statuses.iter().flatten().collect();
+    let sidecars = status.init_container_statuses.iter().flatten();
+    let sidecars = sidecars.filter(|c| is_sidecar(&c.name)).collect();
+    (most(containers).unwrap_or(0), most(sidecars).unwrap_or(0))
 }
 
 /// Returns the node that the required affinity names, as the pods of DaemonSets have it.
@@ -146,47 +190,52 @@ fn pinned(affinity: &Affinity) -> Option<String> {
 }
 
 /// Returns when the next pod will have been ready for long enough.
-pub(crate) fn next_available(
-    pods: &[Arc<PodFacts>],
+pub(crate) fn next_available<'a>(
+    pods: impl IntoIterator<Item = &'a PodFacts>,
     min_ready_seconds: u32,
     now: Timestamp,
 ) -> Option<Duration> {
     if min_ready_seconds == 0 {
         return None;
     }
-    let times = pods.iter();
+    let times = pods.into_iter();
     let times = times.filter_map(|pod| pod.available_at(min_ready_seconds));
     let next = times.filter(|at| *at > now).min()?;
     let wait = Duration::try_from(next.duration_since(now)).ok()?;
     Some(wait.saturating_add(Duration::from_millis(1)))
 }
 
-impl OwnedPod for PodFacts {
-    fn key(&self) -> &Key {
-        &self.key
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Pods for the unit tests.
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Returns the current time of the tests.
+    pub(crate) fn now() -> Timestamp {
+        "2026-01-02T03:04:05Z".parse().unwrap()
     }
 
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn version(&self) -> Option<u64> {
-        self.version
-    }
-
-    fn labels(&self) -> &BTreeMap<String, String> {
-        &self.labels
-    }
-
-    fn owner(&self) -> Option<&Owner> {
-        self.owner.as_ref()
-    }
-
-    fn is_deleting(&self) -> bool {
-        self.deleting
-    }
-
-    fn set_deleting(&mut self) {
-        self.deleting = true;
+    /// A pending pod of the workload `web`. Its UID is its name.
+    pub(crate) fn pod(name: &str) -> PodFacts {
+        PodFacts {
+            key: Key::new("a", name),
+            uid: name.into(),
+            version: Some(1),
+            labels: [("app".into(), "web".into())].into(),
+            owner: Some(Owner {
+                name: "web".into(),
+                uid: "s1".into(),
+            }),
+            phase: Phase::Pending,
+            deleting: false,
+            node: String::new(),
+            pinned: None,
+            ready: None,
+            created: Some(now()),
+            claims: [].into(),
+            restarts: (0, 0),
+            cost: 0,
+        }
     }
 }
