@@ -129,7 +129,7 @@ pub(crate) async fn read(
     // The file is more precise than the log, so its values win.
     unread.extend(match sources.outputs {
         Some(outputs) => files::read(outputs, run, tasks, &mut found).await,
-        None => files::read_stored(cluster, run, &mut found).await,
+        None => files::read_stored(cluster, run, names, &mut found).await,
     });
     (found, unread)
 }
