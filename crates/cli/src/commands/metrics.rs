@@ -93,7 +93,10 @@ fn print(read: &RunMetrics) {
             .chain(values)
             .collect()
     });
-    let none = "No task has written metrics.";
+    let none = match read.unread.is_empty() {
+        true => "No task has written metrics.",
+        false => "No metrics could be read.",
+    };
     output::table(&header, rows.collect(), none);
     let more = names.len() - kept.len();
     if more > 0 {

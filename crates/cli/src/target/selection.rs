@@ -168,7 +168,7 @@ impl ClusterArgs {
         if names.len() > 1 {
             let message = format!("several contexts: {}", names.join(", "));
             return Err(Error::usage(message).hint(
-                "only `longshore run` chooses one of several; use `--context NAME`, or `longshore runs --all-contexts`",
+                "only `longshore run` and `longshore dev` choose one of several; use `--context NAME`, or `longshore runs --all-contexts`",
             ));
         }
         let is_named = (names.first()).is_some_and(|name| configured.contexts.contains_key(name));
@@ -217,19 +217,27 @@ impl ClusterArgs {
     }
 
     /// The options with which a command in another folder and another environment selects the same
-    /// cluster.
-    pub(crate) fn words(&self, configured: &ClusterSettings) -> Result<Vec<String>> {
+    /// cluster and this namespace, by default that of the selected context.
+    pub(crate) fn words(
+        &self,
+        configured: &ClusterSettings,
+        namespace: Option<&str>,
+    ) -> Result<Vec<String>> {
         let absolute = |path: &PathBuf| {
             let path = std::path::absolute(path);
             let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
             Ok::<String, Error>(path.display().to_string())
         };
-        let mut words = Vec::new();
+        let (mut words, mut of_context) = (Vec::new(), None);
         match self.choose(configured, Cluster::is_in_pod()) {
             ClusterChoice::Embedded => words.push("--embedded".to_owned()),
             ClusterChoice::InPod => {}
-            // Its command specifies the namespace.
-            ClusterChoice::Kubeconfig { file, context, .. } => {
+            ClusterChoice::Kubeconfig {
+                file,
+                context,
+                namespace,
+            } => {
+                of_context = namespace;
                 if let Some(file) = &file {
                     words.extend(["--kubeconfig".to_owned(), absolute(file)?]);
                 }
@@ -237,6 +245,9 @@ impl ClusterArgs {
                     words.extend(["--context".to_owned(), context]);
                 }
             }
+        }
+        if let Some(namespace) = namespace.map(str::to_owned).or(of_context) {
+            words.extend(["--namespace".to_owned(), namespace]);
         }
         // Also the folder of the keys.
         if let Some(dir) = self

@@ -7,7 +7,7 @@ use crate::machine::{Answer, Machine, eventually};
 /// Two clusters, `east` and `west`, and a folder that names both.
 struct Clusters {
     east: Machine,
-    _west: Machine,
+    west: Machine,
 }
 
 impl Clusters {
@@ -20,7 +20,7 @@ impl Clusters {
             far.display()
         );
         east.write("longshore.toml", &text);
-        Self { east, _west: west }
+        Self { east, west }
     }
 
     fn longshore(&self, words: &[&str]) -> Answer {
@@ -136,4 +136,59 @@ fn all_tasks_must_have_room() {
     let sweep = ["--cpu", &cpus, "--sweep", "n=1..2", "--", "echo", "{n}"];
     let answer = clusters.run("east,west", &sweep).expect(0);
     assert!(!answer.err.contains("skipped"), "{}", answer.err);
+}
+
+#[test]
+fn the_namespace_of_a_context_is_that_of_all_commands() {
+    let clusters = Clusters::new();
+    let kubeconfig = |machine: &Machine| machine.home().join("kubeconfig").display().to_string();
+    let (near, far) = (kubeconfig(&clusters.east), kubeconfig(&clusters.west));
+    clusters.east.write(
+        "namespace.yaml",
+        "{apiVersion: v1, kind: Namespace, metadata: {name: team}}",
+    );
+    let create = ["create", "-f", "namespace.yaml", "--context", "east"];
+    clusters.longshore(&create).expect(0);
+    let own = format!(
+        "name = 'job'\n[contexts.east]\nkubeconfig = '{near}'\nnamespace = 'team'\n\
+         [contexts.west]\nkubeconfig = '{far}'\n[contexts.gone]\nkubeconfig = '{near}'\nnamespace = 'gone'\n"
+    );
+    let of_the_file = format!("namespace = 'team'\n[contexts.east]\nkubeconfig = '{near}'\n");
+    for settings in [&of_the_file, &own] {
+        clusters.east.write("longshore.toml", settings);
+        let answer = clusters.run("east", &["--", "sh", "-c", "echo hello; exit 3"]);
+        answer.expect(3);
+        // Commands in this folder need no more options, kubectl does.
+        let why = clusters.longshore(&["why", "last", "--context", "east"]);
+        assert!(why.out.contains(" --context east`"), "{}", why.out);
+        assert!(!why.out.contains("--namespace"), "{}", why.out);
+        let logs = clusters.longshore(&["logs", "last", "--context", "east"]);
+        assert!(logs.expect(0).out.contains("hello"));
+        let list = clusters.longshore(&["runs", "--context", "east", "--output", "json"]);
+        let list = list.expect(0).json();
+        assert_eq!(list[0]["namespace"], "team", "{list}");
+        let pods = ["get", "pods", "--context", "east", "--output", "name"];
+        assert!(!clusters.longshore(&pods).expect(0).out.is_empty());
+        let ssh = clusters.longshore(&["ssh", "--config", "--context", "east"]);
+        assert!(
+            ssh.out.contains("--namespace team"),
+            "{}\n{}",
+            ssh.out,
+            ssh.err
+        );
+        let everywhere = clusters.longshore(&["runs", "--all-contexts"]).expect(0);
+        assert!(everywhere.out.contains("\neast "), "{}", everywhere.out);
+    }
+    let missing = ["--volume", "secret:keys:/keys", "--", "true"];
+    let answer = clusters.run("east", &missing);
+    let remedy = format!("`kubectl --kubeconfig {near} --namespace team create secret");
+    assert!(answer.err.contains(&remedy), "{}", answer.err);
+    // The namespace of a context that was skipped is not that of the next.
+    let sweep = ["--sweep", "n=1..2", "--", "echo", "{n}"];
+    let answer = clusters.run("gone,west", &sweep).expect(0);
+    let skipped = "context skipped gone: the cluster has no namespace \"gone\"";
+    assert!(answer.err.contains(skipped), "{}", answer.err);
+    let (_, hints) = answer.err.split_once("cluster context west").unwrap();
+    assert!(hints.contains(" --context west`"), "{hints}");
+    assert!(!hints.contains("--namespace"), "{hints}");
 }

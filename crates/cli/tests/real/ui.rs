@@ -81,9 +81,10 @@ fn why_a_run_is_pending_or_failed_is_shown() {
         stage.eventually(part, || page.get(&path).1.contains(part));
         page.get(&path).1
     };
-    let missing = ["--image", "registry.invalid/team/none:1", "--", "true"];
-    let pending = stage.detach(&missing);
-    let why = shows(&pending, "registry.invalid/team/none:1");
+    let missing = stage.images()[0].replace("longshore:1", "none:1");
+    let pending = stage.detach(&["--image", &missing, "--", "true"]);
+    let why = shows(&pending, "does not exist");
+    assert!(why.contains(&missing), "{why}");
     assert!(why.contains("Remedy: "), "{why}");
     let failed = stage.detach(&["--", "sh", "-c", "echo no data; exit 3"]);
     let why = shows(&failed, "exit code 3");
@@ -123,7 +124,7 @@ fn usage_sweeps_and_outputs_are_shown() {
     }
     let usage = page.events_until(&format!("{path}/events?shown=usage"), r#""id":"usage""#);
     let (_, usage) = usage.rsplit_once("data: ").unwrap();
-    for part in ["main/2", " MiB", "no metrics server"] {
+    for part in ["main/2", " MiB", " cores"] {
         assert!(usage.contains(part), "{part}: {usage}");
     }
     let (_, metrics) = page.get(&format!("{path}/metrics"));
