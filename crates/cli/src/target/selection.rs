@@ -197,7 +197,11 @@ impl ClusterArgs {
                 context,
                 namespace,
             } => {
-                let cluster = Cluster::from_kubeconfig(file.as_deref(), context.as_deref()).await?;
+                let found = Cluster::from_kubeconfig(file.as_deref(), context.as_deref()).await;
+                let cluster = found.map_err(|error| match is_named {
+                    true => error.into(),
+                    false => with_known(error.into(), &names, configured),
+                })?;
                 let cluster = match namespace {
                     Some(namespace) => cluster.with_default_namespace(&namespace),
                     None => cluster,
@@ -268,6 +272,18 @@ impl ClusterArgs {
     /// Connects to the cluster. Starts an on-demand embedded cluster if none is running.
     pub(crate) async fn open(&self, configured: &ClusterSettings) -> Result<Target> {
         self.choice(configured).await?.open().await
+    }
+}
+
+/// Adds the contexts of longshore.toml to the error of another name, which may be misspelt.
+fn with_known(error: Error, names: &[String], configured: &ClusterSettings) -> Error {
+    let known: Vec<&str> = configured.contexts.keys().map(String::as_str).collect();
+    match (names, &known[..]) {
+        ([], _) | (_, []) => error,
+        ([name, ..], _) => error.hint(format!(
+            "longshore.toml has no context {name:?}, but {}",
+            known.join(", ")
+        )),
     }
 }
 

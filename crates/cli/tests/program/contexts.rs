@@ -192,3 +192,12 @@ fn the_namespace_of_a_context_is_that_of_all_commands() {
     assert!(hints.contains(" --context west`"), "{hints}");
     assert!(!hints.contains("--namespace"), "{hints}");
 }
+
+#[test]
+fn a_misspelt_context_is_reported_with_the_known_names() {
+    let clusters = Clusters::new();
+    let answer = clusters.longshore(&["runs", "--context", "esat"]);
+    assert_ne!(answer.code, 0);
+    let hint = "longshore.toml has no context \"esat\", but east, west";
+    assert!(answer.err.contains(hint), "{}", answer.err);
+}

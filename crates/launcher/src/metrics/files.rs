@@ -18,7 +18,7 @@ use crate::{
 const PARALLEL: usize = 16;
 
 /// The files of a run without a store, of which no metrics are read from logs.
-const NOT_KEPT: &str = "the metrics files: no store keeps those of this run; set `store` in longshore.toml, or name the metrics in the logs with --metric";
+pub(crate) const NOT_KEPT: &str = "the metrics files: no store keeps those of this run; set `store` in longshore.toml, or name the metrics in the logs with --metric";
 
 /// Reads the metrics files of all tasks from the store of the run, if it has one. Returns what could
 /// not be read. `in_logs` has the metrics that are read from logs.

@@ -16,6 +16,7 @@ pub use crate::metric_values::{
     LARGEST_METRICS, MOST_NAMES, Metrics, check_metric, json_number, shown,
 };
 use crate::{run::Run, run_outputs::LocalOutputs};
+pub(crate) use files::NOT_KEPT;
 pub(crate) use tasks::MetricTask;
 
 /// From where to read metrics.

@@ -104,7 +104,8 @@ impl Row {
 
     pub(super) fn cells(&self) -> Vec<String> {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let cores = |value: Option<f64>| or_none(value.map(|value| format!("{value:.1}")));
+        // Requests of small tasks are hundredths.
+        let cores = |value: Option<f64>| or_none(value.map(|value| format!("{value:.2}")));
         let size = |value: Option<f64>| or_none(value.map(bytes));
         let percent = |value: Option<f64>| or_none(value.map(|value| format!("{value:.0}%")));
         vec![
