@@ -7,6 +7,7 @@ use longshore_model::facts::{NodeFacts, PodFacts, Stage, quantity};
 use super::{
     Need, is_selected,
     need::{self, exact, people},
+    taint_text,
 };
 
 /// The resource that counts the pods of a node.
@@ -63,8 +64,8 @@ pub struct Shortage {
 /// What a task lacks.
 #[derive(Debug, Clone, PartialEq)]
 enum Lack {
-    /// No node that it may use accepts pods now.
-    Nodes,
+    /// No node that it may use accepts pods now. The first of these nodes, with the reason.
+    Nodes(Option<(String, String)>),
     /// The nodes that it may use run as many pods as they can.
     Pods,
     /// No node that it may use has enough of a resource free.
@@ -94,7 +95,12 @@ impl Shortage {
             _ => format!("{role}: {placed} of its {count} tasks have room now"),
         };
         let rest = match lack {
-            Lack::Nodes => "no node that it may use accepts pods".to_owned(),
+            Lack::Nodes(first) => {
+                let first = first.as_ref();
+                let reason = first.map(|(node, reason)| format!(" ({node}: {reason})"));
+                let reason = reason.unwrap_or_default();
+                format!("no node that it may use accepts pods{reason}")
+            }
             Lack::Pods => "the nodes run as many pods as they can".to_owned(),
             Lack::Resource {
                 resource,
@@ -111,7 +117,7 @@ impl Shortage {
             Lack::Scattered => "each node lacks something that a task requests".to_owned(),
         };
         let then = match lack {
-            Lack::Nodes => "its tasks stay pending until a node is ready",
+            Lack::Nodes(_) => "its tasks stay pending until a node is ready",
             _ => "its tasks stay pending until other pods end",
         };
         (format!("{begin}: {rest}"), then)
@@ -184,10 +190,18 @@ impl<'a> Free<'a> {
 
 /// Whether a node that is selected accepts pods of the task now.
 fn accepts(need: &Need, node: &NodeFacts) -> bool {
-    let mut repels = node.spec.taints.iter();
-    is_selected(need, node)
-        && !node.spec.unschedulable
-        && repels.all(|taint| taint.effect == "PreferNoSchedule" || need.tolerates(taint))
+    is_selected(need, node) && refusal(need, node).is_none()
+}
+
+/// Why a node does not accept pods of the task now, although it may be selected.
+fn refusal(need: &Need, node: &NodeFacts) -> Option<String> {
+    if node.spec.unschedulable {
+        return Some("cordoned".to_owned());
+    }
+    let mut taints = node.spec.taints.iter();
+    let repels =
+        taints.find(|taint| taint.effect != "PreferNoSchedule" && !need.tolerates(taint))?;
+    Some(taint_text(repels))
 }
 
 /// The largest share of a node's resources that a task requests.
@@ -243,7 +257,12 @@ pub fn place(tasks: &[Tasks<'_>], nodes: &[NodeFacts], used: &Used) -> Result<()
 fn lack(need: &Need, free: &[Free<'_>]) -> Lack {
     let usable = || free.iter().filter(|free| accepts(need, free.node));
     if usable().next().is_none() {
-        return Lack::Nodes;
+        let mut selected = free.iter().filter(|free| is_selected(need, free.node));
+        let first = selected.find_map(|free| {
+            let name = free.node.metadata.name.clone();
+            Some((name, refusal(need, free.node)?))
+        });
+        return Lack::Nodes(first);
     }
     if !usable().any(Free::has_place_for_a_pod) {
         return Lack::Pods;
@@ -372,13 +391,20 @@ mod tests {
         let one = |spec: Value| [node("a", json!({"cpu": "8", "pods": "9"}), spec)];
         let task = |rest: Value| [("main", 1, need(json!({"cpu": "1"}), rest))];
         let text = "main: it has no room now: no node that it may use accepts pods";
-        for spec in [
-            json!({"unschedulable": true}),
-            taint("node.kubernetes.io/not-ready"),
-            taint("team"),
+        for (spec, reason) in [
+            (json!({"unschedulable": true}), "cordoned"),
+            (
+                taint("node.kubernetes.io/not-ready"),
+                "node.kubernetes.io/not-ready:NoSchedule",
+            ),
+            (taint("team"), "team:NoSchedule"),
         ] {
             let nodes = one(spec);
-            assert_eq!(verdict(&task(json!({})), &nodes, &Used::default()), text);
+            let expected = format!("{text} (a: {reason})");
+            assert_eq!(
+                verdict(&task(json!({})), &nodes, &Used::default()),
+                expected
+            );
         }
         let tolerates = json!({"tolerations": [{"operator": "Exists"}]});
         let nodes = one(taint("team"));

@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn cells_are_short() {
         let cells = row("a", Some(0.25), Some(3e9)).cells();
-        assert_eq!(cells.join(" "), "a running 0.2 - - 2.8Gi - - - - -");
+        assert_eq!(cells.join(" "), "a running 0.25 - - 2.8Gi - - - - -");
         assert_eq!(cells.len(), header(true).len());
     }
 }

@@ -155,6 +155,16 @@ fn a_context_whose_queue_has_no_quota_left_is_skipped() {
     let waits = first.machine.longshore(&[&start[..], &long].concat());
     let waits = waits.expect(0).out.trim().to_owned();
     eventually_queued(&first, &waits);
+    // Kueue writes these numbers after it has decided.
+    for (stage, count, number) in [
+        (&first, "pendingWorkloads", "1"),
+        (&second, "reservingWorkloads", "0"),
+    ] {
+        let path = format!("-o=jsonpath={{.status.{count}}}");
+        stage.eventually(count, || {
+            stage.kubectl(&["get", "localqueue", "team", &path]) == number
+        });
+    }
     let ended = run(&["--", "echo", "hi"]);
     let reason = "context skipped first: the queue \"team\" has a workload that waits";
     assert!(ended.err.contains(reason), "{}", ended.err);
