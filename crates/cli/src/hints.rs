@@ -15,6 +15,7 @@ static SCOPE: Mutex<Scope> = Mutex::new(Scope {
     cluster: Vec::new(),
     kubectl: Vec::new(),
     namespace: None,
+    kubectl_namespace: None,
 });
 
 /// A cluster and namespace as arguments.
@@ -24,6 +25,8 @@ struct Scope {
     /// The kubectl options for the same cluster.
     kubectl: Vec<(&'static str, String)>,
     namespace: Option<String>,
+    /// The namespace of kubectl commands, if there is no other.
+    kubectl_namespace: Option<String>,
 }
 
 fn scope() -> std::sync::MutexGuard<'static, Scope> {
@@ -32,9 +35,11 @@ fn scope() -> std::sync::MutexGuard<'static, Scope> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Records the options that select the cluster, such as `--context` and its value.
-pub(crate) fn remember_cluster(options: Vec<(&'static str, String)>) {
-    scope().cluster = options;
+/// Records the options that select the cluster, such as `--context` and its value, and the
+/// namespace that is not the default with these options.
+pub(crate) fn remember_cluster(options: Vec<(&'static str, String)>, namespace: Option<String>) {
+    let mut scope = scope();
+    (scope.cluster, scope.namespace) = (options, namespace);
 }
 
 /// Records the embedded cluster's data folder, unless it is in the environment.
@@ -47,9 +52,11 @@ pub(crate) fn remember_folder(dir: &Path) {
     }
 }
 
-/// Records the kubectl options for the cluster, such as `--kubeconfig` and its value.
-pub(crate) fn remember_kubectl(options: Vec<(&'static str, String)>) {
-    scope().kubectl = options;
+/// Records the kubectl options for the cluster, such as `--kubeconfig` and its value, and the
+/// namespace that is not kubectl's default with these options.
+pub(crate) fn remember_kubectl(options: Vec<(&'static str, String)>, namespace: Option<String>) {
+    let mut scope = scope();
+    (scope.kubectl, scope.kubectl_namespace) = (options, namespace);
 }
 
 /// Records a namespace that is not the default.
@@ -103,7 +110,8 @@ fn completed(text: &str, scope: &Scope) -> String {
                     .map(|(name, value)| format!(" {name} {}", quoted(value)))
                     .collect();
                 let names_one = ["--namespace", "-n", "namespace"];
-                if let Some(namespace) = &scope.namespace
+                let namespace = scope.namespace.as_ref();
+                if let Some(namespace) = namespace.or(scope.kubectl_namespace.as_ref())
                     && !names_one.iter().any(|name| has(rest, name))
                 {
                     options += &format!(" --namespace {namespace}");
@@ -173,6 +181,7 @@ mod tests {
                 .collect(),
             kubectl: vec![("--kubeconfig", "/x/config".to_owned())],
             namespace: namespace.map(str::to_owned),
+            kubectl_namespace: None,
         }
     }
 
@@ -202,6 +211,15 @@ mod tests {
         assert_eq!(
             completed("`longshore down` and `longshore logs a`", &folder),
             "`longshore down --data-dir '/my data/x'` and `longshore logs a --data-dir '/my data/x' --embedded`"
+        );
+        // A context of longshore.toml has the namespace, that of the kubeconfig does not.
+        let named = Scope {
+            kubectl_namespace: Some("team".to_owned()),
+            ..scope(&[("--context", "east")], None)
+        };
+        assert_eq!(
+            completed("`longshore runs`, `kubectl get pods`", &named),
+            "`longshore runs --context east`, `kubectl --kubeconfig /x/config --namespace team get pods`"
         );
         assert_eq!(
             completed("`longshore runs`", &Scope::default()),

@@ -5,7 +5,7 @@
 //!   Kubernetes would expand.
 //! - [`usage`]: what a task used, in its termination message.
 //! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
-//! - [`fit`]: whether a node could ever run a task.
+//! - [`fit`]: whether a node could ever run a task, and whether tasks have room now.
 //! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
 //! - [`outcome`], [`progress`] and [`role`]: the end of a run, its progress, and its roles.
 //! - [`track`]: the state machine that derives them from the evidence.

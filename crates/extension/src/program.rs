@@ -73,9 +73,17 @@ pub(crate) fn selected_cluster(
 fn open(py: Python<'_>, choice: ClusterChoice) -> PyResult<Cluster> {
     match choice {
         ClusterChoice::InPod => wait(py, Connection::connect()).map(Cluster::blocking),
-        ClusterChoice::Kubeconfig { file, context } => {
+        ClusterChoice::Kubeconfig {
+            file,
+            context,
+            namespace,
+        } => {
             let connecting = Connection::from_kubeconfig(file.as_deref(), context.as_deref());
-            wait(py, connecting).map(Cluster::blocking)
+            let connection = wait(py, connecting)?;
+            Ok(Cluster::blocking(match namespace {
+                Some(namespace) => connection.with_default_namespace(&namespace),
+                None => connection,
+            }))
         }
         ClusterChoice::Embedded => embedded(py),
     }

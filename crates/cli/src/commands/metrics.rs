@@ -84,7 +84,10 @@ fn print(read: &RunMetrics) {
             .chain(values)
             .collect()
     });
-    let none = "No task has written metrics.";
+    let none = match read.unread.is_empty() {
+        true => "No task has written metrics.",
+        false => "No metrics could be read.",
+    };
     output::table(&header, rows.collect(), none);
     metric_columns::note_omitted(names.len(), kept.len());
 }

@@ -79,10 +79,8 @@ pub(crate) async fn ssh(args: SshArgs) -> Result<ExitCode> {
     let keys = keys(&layout)?;
     let program =
         std::env::current_exe().map_err(|error| Error::from_source(Kind::Failed, &error))?;
-    let mut words = args.cluster.words(&config::here()?)?;
-    if let Some(namespace) = &args.namespace {
-        words.extend(["--namespace".to_owned(), namespace.clone()]);
-    }
+    let namespace = args.namespace.as_deref();
+    let words = args.cluster.words(&config::here()?, namespace)?;
     let version = version();
     let of_host = |host: &str| {
         let proxy = options::proxy(&program, &words, &args.suffix, host);

@@ -111,7 +111,10 @@ impl Chosen {
             usage,
             is_new,
         } = opened;
-        hints::remember_kubectl(vec![("--kubeconfig", hints::of_path(&record.kubeconfig))]);
+        hints::remember_kubectl(
+            vec![("--kubeconfig", hints::of_path(&record.kubeconfig))],
+            None,
+        );
         let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
         Ok(Target {
             cluster: warnings::show(cluster?),

@@ -54,22 +54,23 @@ impl ClusterArgs {
         }
     }
 
-    /// The options with which another command selects the same cluster. Settings of the environment
-    /// or the current folder's longshore.toml are omitted, because other commands also read them.
+    /// The options with which another command selects the same cluster, and the namespace, if it is
+    /// not the default with these options. Settings of the environment or the current folder's
+    /// longshore.toml are omitted, because other commands also read them.
     fn again(
         &self,
         choice: &ClusterChoice,
         configured: &ClusterSettings,
-    ) -> Vec<(&'static str, String)> {
+    ) -> (Vec<(&'static str, String)>, Option<String>) {
         let is_configured = self.choose(&ClusterSettings::default(), false)
             == ClusterChoice::Embedded
             && matches!(choice, ClusterChoice::Kubeconfig { .. });
         if is_configured && config::here().is_ok_and(|here| here == *configured) {
-            return Vec::new();
+            return (Vec::new(), None);
         }
         let from_environment =
             |name: &str, value: &OsStr| std::env::var_os(name).is_some_and(|known| known == *value);
-        let mut options = Vec::new();
+        let (mut options, mut own_namespace) = (Vec::new(), None);
         match choice {
             ClusterChoice::Embedded | ClusterChoice::InPod => {
                 if self.embedded {
@@ -81,7 +82,24 @@ impl ClusterArgs {
                     options.push(("--data-dir", hints::of_path(dir)));
                 }
             }
-            ClusterChoice::Kubeconfig { file, context } => {
+            // Commands in this folder read the context from the same file.
+            ClusterChoice::Kubeconfig { .. } if self.names_one_of(configured) => {
+                if let Some(file) = &self.kubeconfig
+                    && !from_environment(env::KUBECONFIG, file.as_os_str())
+                {
+                    options.push(("--kubeconfig", hints::of_path(file)));
+                }
+                if let Some(context) = &self.context
+                    && !from_environment(env::CONTEXT, context.as_ref())
+                {
+                    options.push(("--context", context.clone()));
+                }
+            }
+            ClusterChoice::Kubeconfig {
+                file,
+                context,
+                namespace,
+            } => {
                 if let Some(file) = file
                     && !from_environment(env::KUBECONFIG, file.as_os_str())
                 {
@@ -92,9 +110,17 @@ impl ClusterArgs {
                 {
                     options.push(("--context", context.clone()));
                 }
+                own_namespace.clone_from(namespace);
             }
         }
-        options
+        (options, own_namespace)
+    }
+
+    /// Whether the selected context is one of the current folder's longshore.toml.
+    fn names_one_of(&self, configured: &ClusterSettings) -> bool {
+        let name = self.context.as_ref();
+        name.is_some_and(|name| configured.contexts.contains_key(name))
+            && config::here().is_ok_and(|here| here == *configured)
     }
 
     /// Precedence: arguments and environment, the folder's configuration, and the pod that this
@@ -142,26 +168,46 @@ impl ClusterArgs {
         if names.len() > 1 {
             let message = format!("several contexts: {}", names.join(", "));
             return Err(Error::usage(message).hint(
-                "only `longshore run` chooses one of several; use `--context NAME`, or `longshore runs --all-contexts`",
+                "only `longshore run` and `longshore dev` choose one of several; use `--context NAME`, or `longshore runs --all-contexts`",
             ));
         }
+        let is_named = (names.first()).is_some_and(|name| configured.contexts.contains_key(name));
         let choice = self.choose(configured, Cluster::is_in_pod());
-        hints::remember_cluster(self.again(&choice, configured));
-        if let ClusterChoice::Kubeconfig { file, context } = &choice {
+        let (options, namespace) = self.again(&choice, configured);
+        hints::remember_cluster(options, namespace);
+        if let ClusterChoice::Kubeconfig {
+            file,
+            context,
+            namespace,
+        } = &choice
+        {
             let file = file
                 .iter()
                 .map(|file| ("--kubeconfig", hints::of_path(file)));
             let context = context.iter().map(|context| ("--context", context.clone()));
-            hints::remember_kubectl(file.chain(context).collect());
+            hints::remember_kubectl(file.chain(context).collect(), namespace.clone());
         }
         let (cluster, which) = match choice {
             ClusterChoice::Embedded => {
                 return Ok(Chosen::Embedded(embedded::layout(self.data_dir.as_ref())?));
             }
             ClusterChoice::InPod => (Cluster::connect().await?, "the pod's own".to_owned()),
-            ClusterChoice::Kubeconfig { file, context } => {
-                let cluster = Cluster::from_kubeconfig(file.as_deref(), context.as_deref()).await?;
-                let which = match (context, file) {
+            ClusterChoice::Kubeconfig {
+                file,
+                context,
+                namespace,
+            } => {
+                let found = Cluster::from_kubeconfig(file.as_deref(), context.as_deref()).await;
+                let cluster = found.map_err(|error| match is_named {
+                    true => error.into(),
+                    false => with_known(error.into(), &names, configured),
+                })?;
+                let cluster = match namespace {
+                    Some(namespace) => cluster.with_default_namespace(&namespace),
+                    None => cluster,
+                };
+                let named = names.first().filter(|_| is_named);
+                let which = match (named.or(context.as_ref()), file) {
                     (Some(context), _) => format!("context {context}"),
                     (None, Some(file)) => format!("kubeconfig {}", file.display()),
                     (None, None) => "current context".to_owned(),
@@ -175,18 +221,27 @@ impl ClusterArgs {
     }
 
     /// The options with which a command in another folder and another environment selects the same
-    /// cluster.
-    pub(crate) fn words(&self, configured: &ClusterSettings) -> Result<Vec<String>> {
+    /// cluster and this namespace, by default that of the selected context.
+    pub(crate) fn words(
+        &self,
+        configured: &ClusterSettings,
+        namespace: Option<&str>,
+    ) -> Result<Vec<String>> {
         let absolute = |path: &PathBuf| {
             let path = std::path::absolute(path);
             let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
             Ok::<String, Error>(path.display().to_string())
         };
-        let mut words = Vec::new();
+        let (mut words, mut of_context) = (Vec::new(), None);
         match self.choose(configured, Cluster::is_in_pod()) {
             ClusterChoice::Embedded => words.push("--embedded".to_owned()),
             ClusterChoice::InPod => {}
-            ClusterChoice::Kubeconfig { file, context } => {
+            ClusterChoice::Kubeconfig {
+                file,
+                context,
+                namespace,
+            } => {
+                of_context = namespace;
                 if let Some(file) = &file {
                     words.extend(["--kubeconfig".to_owned(), absolute(file)?]);
                 }
@@ -194,6 +249,9 @@ impl ClusterArgs {
                     words.extend(["--context".to_owned(), context]);
                 }
             }
+        }
+        if let Some(namespace) = namespace.map(str::to_owned).or(of_context) {
+            words.extend(["--namespace".to_owned(), namespace]);
         }
         // Also the folder of the keys.
         if let Some(dir) = self
@@ -217,6 +275,18 @@ impl ClusterArgs {
     }
 }
 
+/// Adds the contexts of longshore.toml to the error of another name, which may be misspelt.
+fn with_known(error: Error, names: &[String], configured: &ClusterSettings) -> Error {
+    let known: Vec<&str> = configured.contexts.keys().map(String::as_str).collect();
+    match (names, &known[..]) {
+        ([], _) | (_, []) => error,
+        ([name, ..], _) => error.hint(format!(
+            "longshore.toml has no context {name:?}, but {}",
+            known.join(", ")
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +295,7 @@ mod tests {
         ClusterChoice::Kubeconfig {
             file: Some(name.into()),
             context: None,
+            namespace: None,
         }
     }
 

@@ -1,90 +1,10 @@
 //! The page for runs, served by the program.
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
-};
-
 use crate::{
-    machine::{Machine, Running, TIMEOUT, eventually, processes_with},
+    machine::{Machine, eventually, processes_with},
+    page::Page,
     s3::{BUCKET, Fault, S3},
 };
-
-/// A running `longshore ui`, and a session with it.
-struct Page {
-    /// Dropping it would close the output of the program.
-    _output: BufReader<std::process::ChildStdout>,
-    program: Running,
-    address: String,
-    token: String,
-    base: String,
-    cookie: String,
-    csrf: String,
-}
-
-impl Page {
-    fn open(machine: &Machine) -> Self {
-        Self::start(machine.command(&["ui"]))
-    }
-
-    fn start(command: std::process::Command) -> Self {
-        let mut program = Running::start(command);
-        let mut output = BufReader::new(program.output());
-        let mut link = String::new();
-        output.read_line(&mut link).unwrap();
-        let (address, token) = link
-            .trim()
-            .strip_prefix("http://")
-            .and_then(|rest| rest.split_once("/open?token="))
-            .unwrap();
-        let mut page = Self {
-            _output: output,
-            program,
-            address: address.to_owned(),
-            token: token.to_owned(),
-            base: String::new(),
-            cookie: String::new(),
-            csrf: String::new(),
-        };
-        let (head, _) = page.send("GET", &format!("/open?token={token}"));
-        let line = head
-            .lines()
-            .find_map(|line| line.strip_prefix("set-cookie: "));
-        let (cookie, rest) = line.unwrap().split_once("; Path=").unwrap();
-        page.cookie = cookie.to_owned();
-        page.base = rest.split_once(';').unwrap().0.to_owned();
-        let (_, body) = page.get("");
-        let (_, csrf) = body.split_once(r#"name="csrf" content=""#).unwrap();
-        page.csrf = csrf.split_once('"').unwrap().0.to_owned();
-        page
-    }
-
-    /// The head and the body of a response.
-    fn send(&self, method: &str, path: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let Self {
-            address,
-            cookie,
-            csrf,
-            ..
-        } = self;
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: {address}\r\norigin: http://{address}\r\n\
-             cookie: {cookie}\r\nx-longshore-token: {csrf}\r\ncontent-length: 0\r\n\
-             connection: close\r\n\r\n"
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), body.to_owned())
-    }
-
-    fn get(&self, path: &str) -> (String, String) {
-        self.send("GET", &format!("{}{path}", self.base))
-    }
-}
 
 #[test]
 fn a_run_and_its_outputs_are_shown_until_the_run_is_removed() {
@@ -97,10 +17,11 @@ fn a_run_and_its_outputs_are_shown_until_the_run_is_removed() {
     let names = machine.longshore(&["runs", "--output", "name"]).expect(0);
     let name = names.out.trim().to_owned();
 
-    let page = Page::open(&machine);
+    let page = Page::start(machine.command(&["ui"]));
     assert_eq!(processes_with(&page.token), [""; 0]);
     let (_, list) = page.get("");
     assert!(list.contains(&name), "{list}");
+    page.events_until("events", &name);
     let path = format!("runs/default/{name}");
     let (_, logs) = page.get(&format!("{path}/logs"));
     assert!(
@@ -125,8 +46,7 @@ fn a_run_and_its_outputs_are_shown_until_the_run_is_removed() {
     let (_, objects) = page.get(&format!("{path}/objects"));
     assert!(objects.contains("kind=Secret"), "{objects}");
 
-    let (head, body) = page.send("POST", &format!("{}{path}/remove", page.base));
-    assert!(head.contains(" 200 "), "{head}: {body}");
+    page.press(&format!("{path}/remove"));
     let runs = machine.longshore(&["runs", "--output", "name"]).expect(0);
     assert_eq!(runs.out, "");
     let kept = machine.data().join("outputs/runs/default").join(&name);

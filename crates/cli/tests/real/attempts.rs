@@ -103,3 +103,22 @@ fn what_a_run_uses_is_recorded() {
     let mean = recorded["meanCpu"].as_f64().unwrap();
     assert!((0.05..1.5).contains(&mean), "{usage}");
 }
+
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn what_a_running_task_uses_needs_no_metrics_server() {
+    let stage = Stage::new();
+    let script = "import time\nx = bytearray(30_000_000)\ntime.sleep(1000)\n";
+    stage.machine.write("wait.py", script);
+    let run = stage.detach(&["--cpu", "50m", "--", "python3", "wait.py"]);
+    let mut last = String::new();
+    stage.eventually("the usage is shown", || {
+        let usage = stage.about(&["top", &run, "--output", "json"]).expect(0);
+        last = usage.err.clone();
+        let usage = usage.json();
+        let peak = &usage[0]["tasks"][0]["recorded"]["peakMemory"];
+        peak.as_f64()
+            .is_some_and(|peak| (30e6..300e6).contains(&peak))
+    });
+    assert_eq!(last, "");
+}

@@ -4,6 +4,7 @@
 
 mod attempts;
 mod causes;
+mod contexts;
 mod disruptions;
 mod examples;
 mod first_commands;
@@ -13,6 +14,9 @@ mod logs;
 #[path = "../program/machine.rs"]
 #[allow(dead_code, reason = "the other tests use all of it")]
 mod machine;
+#[path = "../program/page.rs"]
+#[allow(dead_code, reason = "the other tests use all of it")]
+mod page;
 mod queues;
 mod resolver;
 mod resolver_watch;
@@ -24,3 +28,4 @@ mod servers;
 mod sessions;
 mod stage;
 mod stores;
+mod ui;

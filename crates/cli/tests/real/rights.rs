@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::stage::{Stage, said};
 
 /// A kubeconfig of a service account without permissions.
-fn limited_user(stage: &Stage) -> PathBuf {
+pub(crate) fn limited_user(stage: &Stage) -> PathBuf {
     stage.kubectl(&["create", "serviceaccount", "limited"]);
     let token = stage.kubectl(&["create", "token", "limited"]);
     let text = std::fs::read_to_string(stage.kubeconfig()).unwrap();

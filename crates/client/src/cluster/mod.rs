@@ -51,6 +51,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) transport: Transport,
+    default_namespace: Arc<str>,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -66,7 +67,6 @@ impl AsRef<Cluster> for Cluster {
 }
 
 pub(crate) struct Shared {
-    default_namespace: String,
     discovery: Discovery,
     pub(crate) versions: Versions,
     pub(crate) watch_lists: WatchLists,
@@ -75,13 +75,13 @@ pub(crate) struct Shared {
 impl Cluster {
     fn new(transport: Transport, default_namespace: &str) -> Self {
         let shared = Shared {
-            default_namespace: default_namespace.to_owned(),
             discovery: Discovery::default(),
             versions: Versions::default(),
             watch_lists: WatchLists::default(),
         };
         Self {
             transport,
+            default_namespace: default_namespace.into(),
             shared: Arc::new(shared),
         }
     }
@@ -218,6 +218,20 @@ impl Cluster {
         self
     }
 
+    /// Returns the same connection with another default namespace.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let team = cluster.clone().with_default_namespace("team");
+    /// assert_eq!(team.default_namespace(), "team");
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn with_default_namespace(mut self, namespace: &str) -> Self {
+        self.default_namespace = namespace.into();
+        self
+    }
+
     /// Returns the same connection with a handler for the server's warnings: unknown
     /// fields, deprecated versions, violated policies. `handler` is called with the text of
     /// each warning. Do not trust the text: it may have any length and contain control
@@ -267,7 +281,7 @@ impl Cluster {
     /// The namespace of the context; `default` if the context has none.
     #[must_use]
     pub fn default_namespace(&self) -> &str {
-        &self.shared.default_namespace
+        &self.default_namespace
     }
 
     /// The URL of the cluster, without credentials.

@@ -135,6 +135,10 @@ pub(super) fn evicted(message: &str) -> Explanation {
             Cause::OutOfMemory,
             "request the memory that it needs with `memory`, or reduce its memory use",
         ),
+        Some("ephemeral-storage" | "nodefs" | "imagefs" | "inodes") if !own => (
+            Cause::Evicted,
+            "free space on the node, or run it on another node; tasks that request the `ephemeral-storage` that they use under `resources`, or write to a volume, are evicted last",
+        ),
         Some("ephemeral-storage" | "nodefs" | "imagefs" | "inodes") => (
             Cause::Evicted,
             "write less to the container's disk, write to a volume, or request `ephemeral-storage` under `resources`",

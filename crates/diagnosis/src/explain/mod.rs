@@ -14,6 +14,7 @@ mod mount;
 mod note;
 mod notifier;
 mod port;
+mod pulling;
 pub mod quota;
 mod refused;
 mod schedule;
@@ -35,6 +36,7 @@ pub use disrupted::away;
 pub use ended::failure;
 pub(crate) use job::{job_failure, no_pods};
 pub use notifier::notifier;
+pub use pulling::pulling;
 pub use text::cut;
 pub(crate) use waiting::{is_idle, slow, stuck};
 

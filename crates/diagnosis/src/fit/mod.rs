@@ -4,12 +4,14 @@
 use longshore_model::facts::{NodeFacts, Taint, quantity};
 mod affinity;
 mod need;
+mod room;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
 
 pub use need::{Asked, Need, exact, limits, people, requests};
+pub use room::{Shortage, Tasks, Used, place};
 
 /// The visible nodes of a cluster.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -67,7 +67,9 @@ async fn query(
     for summary in runs {
         let usage = usage::of_run(cluster, &summary.run, Detail::Ended).await?;
         let measured = crate::metrics::of_run(cluster, &summary.run, sources).await?;
+        // Metrics are only a part of the comparison.
         let unread = measured.unread.iter();
+        let unread = unread.filter(|problem| *problem != crate::metrics::NOT_KEPT);
         let unread = unread.map(|problem| format!("metrics of {}: {problem}", summary.run.name));
         comparison.unseen.extend(unread);
         let jobs = summary.run.jobs(cluster)?.list().await?.items;

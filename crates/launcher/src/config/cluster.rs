@@ -31,7 +31,7 @@ pub struct NamedContext {
     pub context: Option<String>,
     /// The kubeconfig.
     pub kubeconfig: Option<PathBuf>,
-    /// The namespace of runs.
+    /// The default namespace.
     pub namespace: Option<String>,
 }
 
@@ -48,6 +48,8 @@ pub enum ClusterChoice {
         file: Option<PathBuf>,
         /// The context, `None` for the current one.
         context: Option<String>,
+        /// The default namespace, `None` for that of the context.
+        namespace: Option<String>,
     },
 }
 
@@ -70,7 +72,11 @@ impl ClusterSettings {
                     let context = NamedContext {
                         context: own.context.clone(),
                         kubeconfig: own.kubeconfig.as_ref().map(expand),
-                        namespace: own.namespace.as_ref().map(ToString::to_string),
+                        namespace: own
+                            .namespace
+                            .as_ref()
+                            .or(settings.run.namespace.as_ref())
+                            .map(ToString::to_string),
                     };
                     (name.clone(), context)
                 })
@@ -80,8 +86,8 @@ impl ClusterSettings {
 }
 
 impl ClusterChoice {
-    /// The first settings that name a cluster; a named context is looked up in all of them. Without one, the cluster of the pod, or else the
-    /// embedded cluster.
+    /// The first settings that name a cluster; a named context is looked up in all of them.
+    /// Without one, the cluster of the pod, or else the embedded cluster.
     ///
     /// ```
     /// use longshore_launcher::config::{ClusterChoice, ClusterSettings};
@@ -91,7 +97,8 @@ impl ClusterChoice {
     /// let context = Some("staging".to_owned());
     /// let toml = ClusterSettings { context: context.clone(), ..ClusterSettings::default() };
     /// let choice = ClusterChoice::of([&nothing, &toml], false);
-    /// assert_eq!(choice, ClusterChoice::Kubeconfig { file: None, context });
+    /// let expected = ClusterChoice::Kubeconfig { file: None, context, namespace: None };
+    /// assert_eq!(choice, expected);
     /// ```
     #[must_use]
     pub fn of<'a>(settings: impl IntoIterator<Item = &'a ClusterSettings>, in_pod: bool) -> Self {
@@ -108,10 +115,15 @@ impl ClusterChoice {
                     // With a kubeconfig of its own, its current context.
                     context: text(&named.context).or(context.filter(|_| own.is_none())),
                     file: own.or(file),
+                    namespace: text(&named.namespace),
                 };
             }
             if file.is_some() || context.is_some() {
-                return Self::Kubeconfig { file, context };
+                return Self::Kubeconfig {
+                    file,
+                    context,
+                    namespace: None,
+                };
             }
         }
         match in_pod {
@@ -150,8 +162,8 @@ mod tests {
 
     #[test]
     fn a_named_context_has_its_own_kubeconfig_and_context() {
-        let text =
-            "[contexts.a]\nkubeconfig = 'k'\n[contexts.b]\ncontext = 'other'\n[contexts.c]\n";
+        let text = "namespace = 'all'\n[contexts.a]\nkubeconfig = 'k'\n\
+                    [contexts.b]\ncontext = 'other'\nnamespace = 'own'\n[contexts.c]\n";
         let settings = Settings::parse(text, Path::new("longshore.toml"));
         let settings = settings.unwrap_or_default();
         let toml = ClusterSettings::of_folder(&settings, Path::new("/p"), None);
@@ -161,17 +173,23 @@ mod tests {
                 ..file("given")
             };
             match ClusterChoice::of([&given, &toml], false) {
-                ClusterChoice::Kubeconfig { file, context } => (file, context),
+                ClusterChoice::Kubeconfig {
+                    file,
+                    context,
+                    namespace,
+                } => (file, context, namespace),
                 other => unreachable!("{other:?}"),
             }
         };
-        let texts = |file: &str, context: Option<&str>| {
-            (Some(PathBuf::from(file)), context.map(str::to_owned))
+        let texts = |file: &str, context: Option<&str>, namespace: Option<&str>| {
+            let text = |text: Option<&str>| text.map(str::to_owned);
+            (Some(PathBuf::from(file)), text(context), text(namespace))
         };
-        assert_eq!(chosen("a"), texts("/p/k", None));
-        assert_eq!(chosen("b"), texts("given", Some("other")));
-        assert_eq!(chosen("c"), texts("given", Some("c")));
-        assert_eq!(chosen("d"), texts("given", Some("d")));
+        assert_eq!(chosen("a"), texts("/p/k", None, Some("all")));
+        assert_eq!(chosen("b"), texts("given", Some("other"), Some("own")));
+        assert_eq!(chosen("c"), texts("given", Some("c"), Some("all")));
+        // A context of the kubeconfig.
+        assert_eq!(chosen("d"), texts("given", Some("d"), None));
     }
 
     #[test]
@@ -185,6 +203,7 @@ mod tests {
         let chosen = |name: &str| ClusterChoice::Kubeconfig {
             file: Some(name.into()),
             context: None,
+            namespace: None,
         };
         let (a, b) = (file("a"), file("b"));
         assert_eq!(ClusterChoice::of([&a, &b], true), chosen("a"));

@@ -17,26 +17,37 @@ use crate::{
 /// The number of files to read at the same time.
 const PARALLEL: usize = 16;
 
+/// The files of a run without a store, of which no metrics are read from logs.
+pub(crate) const NOT_KEPT: &str = "the metrics files: no store keeps those of this run; set `store` in longshore.toml, or name the metrics in the logs with --metric";
+
 /// Reads the metrics files of all tasks from the store of the run, if it has one. Returns what could
-/// not be read.
+/// not be read. `in_logs` has the metrics that are read from logs.
 pub(super) async fn read_stored(
     cluster: &Cluster,
     run: &Run,
+    in_logs: &[String],
     found: &mut BTreeMap<Task, Metrics>,
 ) -> Vec<String> {
     match stored(cluster, run, found).await {
-        Ok(problems) => problems,
+        Ok(None) if in_logs.is_empty() => vec![NOT_KEPT.to_owned()],
+        Ok(None) => Vec::new(),
+        Ok(Some(problems)) => problems,
         Err(error) => vec![format!("the metrics files: {error}")],
     }
 }
 
+/// Returns `None` if the run has no store.
 async fn stored(
     cluster: &Cluster,
     run: &Run,
     found: &mut BTreeMap<Task, Metrics>,
-) -> Result<Vec<String>, RunOutputsError> {
+) -> Result<Option<Vec<String>>, RunOutputsError> {
     let mut problems = Vec::new();
-    for place in places(cluster, run).await? {
+    let places = places(cluster, run).await?;
+    if places.is_empty() {
+        return Ok(None);
+    }
+    for place in places {
         let store = match place {
             OutputsPlace::Store(store) => store,
             OutputsPlace::Claim(claim) => {
@@ -77,7 +88,7 @@ async fn stored(
             }
         }
     }
-    Ok(problems)
+    Ok(Some(problems))
 }
 
 /// Reads the metrics files of all tasks. Returns what could not be read.

@@ -16,6 +16,7 @@ pub use crate::metric_values::{
     LARGEST_METRICS, MOST_NAMES, Metrics, check_metric, json_number, shown,
 };
 use crate::{run::Run, run_outputs::LocalOutputs};
+pub(crate) use files::NOT_KEPT;
 pub(crate) use tasks::MetricTask;
 
 /// From where to read metrics.
@@ -129,7 +130,7 @@ pub(crate) async fn read(
     // The file is more precise than the log, so its values win.
     unread.extend(match sources.outputs {
         Some(outputs) => files::read(outputs, run, tasks, &mut found).await,
-        None => files::read_stored(cluster, run, &mut found).await,
+        None => files::read_stored(cluster, run, names, &mut found).await,
     });
     (found, unread)
 }

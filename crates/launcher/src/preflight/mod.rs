@@ -1,6 +1,7 @@
 //! Finds all problems of a plan before anything is created.
 //!
-//! [`check`] queries the cluster; a pure function evaluates the facts.
+//! [`check`] queries the cluster; a pure function evaluates the facts. [`room`] checks whether the
+//! tasks could start at once, which is not a condition for a run.
 
 mod addons;
 mod admission;
@@ -11,6 +12,7 @@ mod needs;
 mod quota;
 mod references;
 mod rights;
+mod room;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -30,6 +32,7 @@ use admission::RefusedPod;
 use needs::Needs;
 use references::{Found, Reference};
 use rights::Right;
+pub use room::{Room, room};
 use server::ServerVersion;
 
 use crate::plan::Plan;

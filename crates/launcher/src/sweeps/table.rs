@@ -108,7 +108,12 @@ pub(super) async fn read(
             .into_iter()
             .map(|(task, own)| (task.index, own))
             .collect();
-        unread.extend(problems);
+        // A retry has the problems of the first run, too.
+        for problem in problems {
+            if !unread.contains(&problem) {
+                unread.push(problem);
+            }
+        }
     }
     let mut table = SweepTable::of(&first, &retries);
     table.unread = unread;

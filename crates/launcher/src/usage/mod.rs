@@ -69,11 +69,15 @@ async fn query(cluster: &Cluster, run: &Run, detail: Detail) -> Result<RunUsage,
     if detail == Detail::Ended || !usage.tasks.iter().any(|task| task.is_running) {
         return Ok(usage);
     }
-    if let Err(problem) = metrics::read(cluster, run, &mut usage.tasks).await {
-        usage.unseen.push(problem);
-    }
+    let problem = metrics::read(cluster, run, &mut usage.tasks).await.err();
     #[cfg(feature = "exec")]
     recorded::read(cluster, run, detail, &mut usage).await;
+    // The records of the tasks have the same values.
+    let is_unknown = |task: &TaskUsage| task.current.is_none() && task.record.is_none();
+    let mut running = usage.tasks.iter().filter(|task| task.is_running);
+    if running.any(is_unknown) {
+        usage.unseen.extend(problem);
+    }
     Ok(usage)
 }
 

@@ -302,7 +302,9 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         };
         return tell(State::Running, summary, None, None);
     }
-    let summary = format!("starting for {since} s: {far}");
+    let pulling = explain::pulling(pods.iter().copied(), &evidence.cluster, now);
+    let pulling = pulling.map_or(String::new(), |text| format!("; {text}"));
+    let summary = format!("starting for {since} s: {far}{pulling}");
     tell(State::Pending, summary, None, None)
 }
 

@@ -15,7 +15,9 @@ pub(crate) fn metrics(found: &RunMetrics) -> Markup {
     let names = found.names();
     let kept = names.get(..MOST_METRICS).unwrap_or(&names);
     html! {
-        @if found.tasks.is_empty() {
+        @if found.tasks.is_empty() && !found.unread.is_empty() {
+            p.muted { "No metrics could be read." }
+        } @else if found.tasks.is_empty() {
             p.muted { "No task has written metrics. " code { "docs/runs.md" } " says how." }
         } @else {
             div.scroll {

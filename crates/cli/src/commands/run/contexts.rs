@@ -1,11 +1,11 @@
-//! Chooses one of several contexts: the first in which the run fits.
+//! Chooses one of several contexts: the first in which the run fits now.
 
 use std::time::Duration;
 
 use longshore::launcher::{
-    PackedRun,
+    PackedRun, Workload,
     names::random_suffix,
-    preflight::{self, Purpose, Report},
+    preflight::{self, Purpose, Report, Room},
 };
 
 use super::{
@@ -24,8 +24,18 @@ use crate::{
 /// How long the checks of a cluster may take.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The first context in which the run fits. If there is none, the first in which it may start later.
-/// Prints why each other context before it is skipped.
+/// Whether the run fits in a cluster.
+enum Fit {
+    /// It fits now. What could not be checked is in the text.
+    Now(Box<Chosen>, Option<String>),
+    /// It may start later, for this reason.
+    Later(String),
+    /// It cannot run there, for this reason.
+    Never(String),
+}
+
+/// The first context in which the run fits now. If there is none, the first in which it may start
+/// later. Prints why each other context before it is skipped.
 pub(super) async fn pick(
     candidates: Vec<Candidate>,
     inputs: &Inputs,
@@ -34,14 +44,20 @@ pub(super) async fn pick(
     let mut later = None;
     let mut skipped = Vec::new();
     for candidate in candidates {
-        let (reason, may_start) = match check(&candidate, inputs, purpose).await {
-            Ok((chosen, report)) if report.refusals.is_empty() && report.warnings.is_empty() => {
-                return Ok(candidate.with(chosen));
+        let fit = check(&candidate, inputs, purpose).await;
+        let (reason, may_start) = match fit {
+            Ok(Fit::Now(chosen, unchecked)) => {
+                if let Some(unchecked) = unchecked {
+                    let name = &candidate.name;
+                    ui::note(format!(
+                        "{} {name}: cannot check whether it has room now: {unchecked}",
+                        head("context")
+                    ));
+                }
+                return Ok(candidate.with(*chosen));
             }
-            Ok((_, report)) if report.refusals.is_empty() => {
-                (preflight::listed(&report.warnings), true)
-            }
-            Ok((_, report)) => (preflight::listed(&report.refusals), false),
+            Ok(Fit::Later(reason)) => (reason, true),
+            Ok(Fit::Never(reason)) => (reason, false),
             Err(error) => (error.message().to_owned(), false),
         };
         let reason = format!("{}: {}", candidate.name, hints::complete(&reason));
@@ -66,11 +82,7 @@ pub(super) async fn pick(
 }
 
 /// Runs preflight there, without creating anything.
-async fn check(
-    candidate: &Candidate,
-    inputs: &Inputs,
-    purpose: Purpose,
-) -> Result<(Chosen, Report)> {
+async fn check(candidate: &Candidate, inputs: &Inputs, purpose: Purpose) -> Result<Fit> {
     let checking = async {
         let chosen = candidate.choice().await?;
         let packed = PackedRun {
@@ -84,11 +96,29 @@ async fn check(
             store: candidate.store.clone(),
         };
         let plan = packed.plan()?;
-        let report = match chosen.cluster() {
-            Some(cluster) => preflight::check(cluster, &plan, purpose).await?,
-            None => Report::default(),
+        let Some(cluster) = chosen.cluster() else {
+            return Ok(Fit::Now(Box::new(chosen), None));
         };
-        Ok((chosen, report))
+        // A schedule creates its tasks later.
+        let needs_room = !matches!(candidate.spec.workload, Workload::Scheduled(_));
+        let room = async {
+            match needs_room {
+                true => preflight::room(cluster, &plan).await,
+                false => Ok(Room::Free),
+            }
+        };
+        let checked = futures::try_join!(preflight::check(cluster, &plan, purpose), room)?;
+        Ok(match checked {
+            (Report { refusals, .. }, _) if !refusals.is_empty() => {
+                Fit::Never(preflight::listed(&refusals))
+            }
+            (Report { warnings, .. }, _) if !warnings.is_empty() => {
+                Fit::Later(preflight::listed(&warnings))
+            }
+            (_, Room::Later(finding)) => Fit::Later(finding.to_string()),
+            (_, Room::Unknown(why)) => Fit::Now(Box::new(chosen), Some(why)),
+            (_, Room::Free) => Fit::Now(Box::new(chosen), None),
+        })
     };
     match tokio::time::timeout(CHECK_TIMEOUT, checking).await {
         Ok(checked) => checked,

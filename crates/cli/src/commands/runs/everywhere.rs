@@ -6,7 +6,7 @@ use longshore::{
     LabelSelector,
     launcher::{
         RunSummary,
-        config::{ClusterSettings, NamedContext},
+        config::ClusterSettings,
         runs::{self as history, RunFilter, RunOrder},
     },
 };
@@ -39,8 +39,8 @@ pub(super) async fn show(
             "name each cluster: [contexts.prod], with `context` or `kubeconfig` (see docs/contexts.md)",
         ));
     }
-    let asking = configured.contexts.iter().map(|(name, context)| {
-        let asked = ask(args, &configured, name, context, selector);
+    let asking = configured.contexts.keys().map(|name| {
+        let asked = ask(args, &configured, name, selector);
         async move {
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await;
             let silent = || {
@@ -84,13 +84,11 @@ async fn ask(
     args: &RunsArgs,
     configured: &ClusterSettings,
     name: &str,
-    context: &NamedContext,
     selector: &LabelSelector,
 ) -> Result<Vec<RunSummary>> {
     let target = args.cluster.in_context(name).open(configured).await?;
-    let own = context.namespace.as_deref();
-    let namespace = args.namespace.as_deref().or(own);
-    let namespace = namespace.unwrap_or_else(|| target.cluster().default_namespace());
+    let own = target.cluster().default_namespace();
+    let namespace = args.namespace.as_deref().unwrap_or(own);
     let namespace = (!args.all_namespaces).then_some(namespace);
     let found = history::list_matching(target.cluster(), namespace, selector).await;
     target.close().await?;

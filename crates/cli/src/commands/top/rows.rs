@@ -104,7 +104,8 @@ impl Row {
 
     pub(super) fn cells(&self) -> Vec<String> {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-        let cores = |value: Option<f64>| or_none(value.map(|value| format!("{value:.1}")));
+        // Requests of small tasks are hundredths.
+        let cores = |value: Option<f64>| or_none(value.map(|value| format!("{value:.2}")));
         let size = |value: Option<f64>| or_none(value.map(bytes));
         let percent = |value: Option<f64>| or_none(value.map(|value| format!("{value:.0}%")));
         vec![
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn cells_are_short() {
         let cells = row("a", Some(0.25), Some(3e9)).cells();
-        assert_eq!(cells.join(" "), "a running 0.2 - - 2.8Gi - - - - -");
+        assert_eq!(cells.join(" "), "a running 0.25 - - 2.8Gi - - - - -");
         assert_eq!(cells.len(), header(true).len());
     }
 }

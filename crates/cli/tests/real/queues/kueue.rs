@@ -109,3 +109,63 @@ fn a_jobset_waits_in_a_queue() {
     stage.about(&["rm", &long]).expect(0);
     remove(&stage, &next);
 }
+
+/// Two namespaces as contexts, each with its own quota.
+#[test]
+#[ignore = "cargo xtask test --cluster real"]
+fn a_context_whose_queue_has_no_quota_left_is_skipped() {
+    let (first, second) = (Stage::new(), Stage::new());
+    let _queues = [Queue::new(&first), Queue::new(&second)];
+    let context = |name: &str, stage: &Stage| {
+        let kubeconfig = stage.kubeconfig();
+        let kubeconfig = kubeconfig.display();
+        format!(
+            "[contexts.{name}]\nkubeconfig = '{kubeconfig}'\nnamespace = '{}'\n",
+            stage.name
+        )
+    };
+    let settings = format!(
+        "name = 'job'\nqueue = 'team'\nlauncher_image = '{}'\n{}{}",
+        first.facts("launcherImage"),
+        context("first", &first),
+        context("second", &second)
+    );
+    first.machine.write("longshore.toml", &settings);
+    let run = |words: &[&str]| {
+        let start = ["run", "--context", "first,second", "--cpu", "800m"];
+        let answer = first.machine.longshore(&[&start[..], words].concat());
+        answer.expect(0)
+    };
+    let long = ["--detach", "--", "sleep", "1000"];
+    let begun = run(&long);
+    assert!(!begun.err.contains("skipped"), "{}", begun.err);
+    first.eventually("it runs", || phases(&first, begun.out.trim()) == "Running");
+
+    let ended = run(&["--", "echo", "hi"]);
+    let reason =
+        "context skipped first: the queue \"team\" has 200m of cpu left, and the run requests 800m";
+    assert!(ended.err.contains(reason), "{}", ended.err);
+    let runs = ["runs", "--context", "second", "--output", "json"];
+    let runs = first.machine.longshore(&runs).expect(0).json();
+    assert_eq!(runs[0]["state"], "succeeded", "{runs}");
+    assert_eq!(runs[0]["namespace"], second.name.as_str(), "{runs}");
+
+    // A run that waits is before the next.
+    let start = ["run", "--context", "first", "--cpu", "800m"];
+    let waits = first.machine.longshore(&[&start[..], &long].concat());
+    let waits = waits.expect(0).out.trim().to_owned();
+    eventually_queued(&first, &waits);
+    // Kueue writes these numbers after it has decided.
+    for (stage, count, number) in [
+        (&first, "pendingWorkloads", "1"),
+        (&second, "reservingWorkloads", "0"),
+    ] {
+        let path = format!("-o=jsonpath={{.status.{count}}}");
+        stage.eventually(count, || {
+            stage.kubectl(&["get", "localqueue", "team", &path]) == number
+        });
+    }
+    let ended = run(&["--", "echo", "hi"]);
+    let reason = "context skipped first: the queue \"team\" has a workload that waits";
+    assert!(ended.err.contains(reason), "{}", ended.err);
+}
