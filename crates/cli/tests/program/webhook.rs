@@ -298,6 +298,20 @@ fn a_message_arrives_after_the_client_was_killed() {
 }
 
 #[test]
+fn the_notifier_takes_no_room_of_the_tasks() {
+    let machine = machine();
+    let server = Server::start(&[]);
+    let nodes = machine.longshore(&["get", "nodes", "-o", "json"]).expect(0);
+    let nodes = nodes.json();
+    let node = nodes.get("items").unwrap_or(&nodes)[0].clone();
+    let cpu = node["status"]["allocatable"]["cpu"].as_str().unwrap();
+    let run = ["run", "--name", "whole", "--cpu", cpu];
+    let words = [&run[..], &["--webhook", &server.url, "--", "true"]].concat();
+    machine.longshore(&words).expect(0);
+    assert_eq!(server.accepted()["state"], "succeeded");
+}
+
+#[test]
 fn the_runs_of_a_schedule_are_reported() {
     let machine = machine();
     let server = Server::start(&[]);

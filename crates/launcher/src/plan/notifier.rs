@@ -200,8 +200,9 @@ impl Planner<'_> {
             command: Some(command),
             env: Some(env),
             resources: Some(ResourceRequirements {
-                requests: Some(amounts(&[("cpu", "10m"), ("memory", "64Mi")])),
-                limits: Some(amounts(&[("memory", "256Mi")])),
+                // It is created before the tasks, and must not take the room of one of them.
+                requests: Some(amounts(&[("cpu", "0"), ("memory", "0")])),
+                limits: Some(amounts(&[("cpu", "500m"), ("memory", "256Mi")])),
                 ..ResourceRequirements::default()
             }),
             // `why` and `runs` read from it why the webhook was not called.

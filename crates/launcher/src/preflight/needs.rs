@@ -26,6 +26,8 @@ pub(crate) struct Needs {
     pub(crate) namespace: String,
     /// Its roles.
     pub(crate) roles: Vec<RoleNeed>,
+    /// The pod that notifies about the run, which quotas count.
+    pub(crate) notifier: Option<RoleNeed>,
     /// The number of created objects of each kind, by their names in quotas.
     pub(crate) objects: BTreeMap<String, f64>,
     /// The objects that its pods refer to.
@@ -75,13 +77,11 @@ impl Needs {
         }
         let roles = plan.roles.iter().map(role);
         let roles: Vec<RoleNeed> = roles.collect::<Result<_, _>>()?;
-        let notifiers = plan.notifier.iter().filter_map(notifier);
-        let notifiers: Vec<PodSpec> = notifiers.collect::<Result<_, _>>()?;
+        let notifier = plan.notifier.iter().find_map(notifier).transpose()?;
         let mut references: Vec<Reference> = roles
             .iter()
-            .map(|role| &role.spec)
-            .chain(&notifiers)
-            .flat_map(references::of)
+            .chain(&notifier)
+            .flat_map(|role| references::of(&role.spec))
             .filter(|reference| {
                 let known = (reference.what.kind(), reference.name.as_str());
                 !own.iter()
@@ -93,6 +93,7 @@ impl Needs {
         Ok(Self {
             namespace: plan.namespace.clone(),
             roles,
+            notifier,
             objects,
             references,
             addons: addons(plan),
@@ -109,7 +110,7 @@ impl Needs {
         let mut filled = self.clone();
         let items = ranges.iter().flat_map(|range| &range.spec.limits);
         let items: Vec<_> = items.filter(|item| item.kind == "Container").collect();
-        for role in &mut filled.roles {
+        for role in filled.roles.iter_mut().chain(&mut filled.notifier) {
             let all = role.spec.containers.iter_mut();
             for container in all.chain(&mut role.spec.init_containers) {
                 let resources = &mut container.resources;
@@ -188,13 +189,19 @@ fn counts_failures(job: &Job) -> Option<&'static str> {
 }
 
 /// The pod that notifies about the run.
-fn notifier(object: &PlannedObject) -> Option<Result<PodSpec, Error>> {
+fn notifier(object: &PlannedObject) -> Option<Result<RoleNeed, Error>> {
     let job = match object {
         PlannedObject::Job(job) => job.spec.clone(),
         PlannedObject::CronJob(schedule) => schedule.spec.clone().job_template.spec,
         _ => return None,
     };
-    Some(pod_spec(job?.template.spec.as_ref(), "the webhook"))
+    let name = "the webhook";
+    let spec = pod_spec(job?.template.spec.as_ref(), name);
+    Some(spec.map(|spec| RoleNeed {
+        name: name.to_owned(),
+        tasks: 1,
+        spec,
+    }))
 }
 
 /// A planned pod, read as those of a cluster are.

@@ -16,6 +16,7 @@ use super::{Finding, Needs, Report};
 pub(super) fn check(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report) {
     for quota in quotas {
         let mut counted = needs.clone();
+        counted.roles.extend(counted.notifier.take());
         counted.roles.retain(|role| counts(quota, &role.spec));
         unsaid(&counted, quota, report);
         let demand = Demand {

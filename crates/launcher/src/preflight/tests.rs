@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use longshore_client::k8s_openapi::api::core::v1::ContainerPort;
+use longshore_diagnosis::fit;
 use longshore_model::facts::PodSpec;
 use serde_json::{Value, json};
 
 use super::{needs::RoleNeed, references::What, *};
-use crate::{Flags, RunName, Settings, config, plan};
+use crate::{Flags, RunName, RunOptions, Settings, config, plan};
 
 fn needs(resources: Value, tasks: u32) -> Needs {
     let spec = json!({"containers": [{"name": "main", "resources": resources}]});
@@ -21,6 +22,7 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
             tasks,
             spec: serde_json::from_value(spec).unwrap(),
         }],
+        notifier: None,
         objects: [("jobs.batch".to_owned(), 1.0), ("secrets".to_owned(), 2.0)].into(),
         addons: Vec::new(),
         references: Vec::new(),
@@ -297,6 +299,38 @@ fn defaults_are_counted_by_quotas() {
         ..quotas(json!({"hard": {"requests.cpu": "2", "limits.cpu": "9"}, "used": {}}))
     };
     insta::assert_snapshot!(findings(&needs(json!({}), 3), &state).join("\n"), @r#"no: the quota "compute" allows 2 of requests.cpu in total, and the run needs 3; request less requests.cpu, or have the quota raised"#);
+}
+
+#[test]
+fn quotas_count_the_pod_of_the_webhook() {
+    let flags = Flags {
+        roles: vec!["main=2".into()],
+        command: vec!["true".into()],
+        run: RunOptions {
+            webhook: Some("http://hooks.example/".into()),
+            launcher_image: Some("registry.example/longshore:1".into()),
+            ..RunOptions::default()
+        },
+        ..Flags::default()
+    };
+    let spec = config::resolve(&Settings::default(), &flags, "demo").unwrap();
+    let run = RunName::new("demo", "ab2cd");
+    let plan = plan::plan(&spec, &run, "team", None).unwrap();
+    let needs = Needs::of(&plan).unwrap();
+    let found = |hard: Value| findings(&needs, &quotas(json!({"hard": hard, "used": {}})));
+    assert_eq!(
+        found(json!({"pods": "2"})),
+        [
+            "no: the quota \"compute\" allows 2 of pods in total, and the run needs 3; run fewer tasks, or have the quota raised"
+        ]
+    );
+    assert_eq!(found(json!({"pods": "3"})), [""; 0]);
+    // It takes no room of the tasks.
+    let notifier = fit::requests(&needs.notifier.unwrap().spec);
+    assert_eq!(
+        notifier,
+        [("cpu".to_owned(), 0.0), ("memory".to_owned(), 0.0)].into()
+    );
 }
 
 #[test]
