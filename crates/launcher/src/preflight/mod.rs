@@ -1,6 +1,6 @@
 //! Finds all problems of a plan before anything is created.
 //!
-//! [`check`] queries the cluster; a pure function evaluates the facts. [`room`] checks whether the
+//! [`check`] queries the cluster; a pure function evaluates the facts. [`room()`] checks whether the
 //! tasks could start at once, which is not a condition for a run.
 
 mod addons;
