@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
+    io::Write as _,
     os::unix::fs::{PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::Command,
@@ -124,12 +125,30 @@ impl Images {
     }
 }
 
+impl Images {
+    /// Writes the certificate at the root of the machine again, if a test has moved it.
+    pub(super) fn renew_files(&self) {
+        if self
+            .at_root
+            .iter()
+            .any(|path| path == Path::new(CERTIFICATE))
+        {
+            let _ = write_certificate();
+        }
+    }
+}
+
 impl Drop for Images {
     fn drop(&mut self) {
         for path in &self.at_root {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Writes the certificate, unless the machine has a file of this name.
+fn write_certificate() -> std::io::Result<()> {
+    fs::File::create_new(CERTIFICATE)?.write_all(b"a file\n")
 }
 
 /// Adds the image's files to the root of the machine, where this is permitted; returns those
@@ -141,7 +160,7 @@ fn add_to_root(program: &Path) -> Vec<PathBuf> {
             added.push(PathBuf::from(path));
         }
     }
-    if !Path::new(CERTIFICATE).exists() && fs::write(CERTIFICATE, "a file\n").is_ok() {
+    if write_certificate().is_ok() {
         added.push(PathBuf::from(CERTIFICATE));
     }
     added

@@ -3,8 +3,9 @@
 //! them wait for minutes.
 
 use std::{
-    collections::VecDeque,
     fs::{self, File},
+    iter,
+    ops::Range,
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, PoisonError},
@@ -21,6 +22,9 @@ use crate::{
 
 /// The options of `longshore up`: the tests require two nodes.
 const NODES: [&str; 2] = ["--nodes", "2"];
+/// Parts of the names of tests that use the same file of the machine, which would be a file of
+/// each container: those of a group run one after the other.
+const SHARE_A_FILE: [&str; 2] = ["StatefulSet Basic", "/tmp/health"];
 /// How many clusters for single tests run at a time.
 const CLUSTERS: usize = 4;
 
@@ -47,14 +51,23 @@ impl Suite<'_> {
             Some(path) => path.to_owned(),
             None => embedded::build()?,
         };
-        let single = self.list_serial()?;
+        let mut single = self.list("Conformance && Serial")?;
+        let mut queues = vec![(Mutex::new(0..single.len()), CLUSTERS)];
+        let others = self.list("Conformance && !Serial")?;
+        for part in SHARE_A_FILE {
+            let first = single.len();
+            single.extend(others.iter().filter(|name| name.contains(part)).cloned());
+            queues.push((Mutex::new(first..single.len()), 1));
+        }
         println!("{} tests run on a cluster of their own", single.len());
-        let queue = Mutex::new(VecDeque::from_iter(single.iter().enumerate()));
+        let (single, program, images) = (&single, &program, &images);
         let (shared, alone) = thread::scope(|scope| {
-            let workers: Vec<_> = (0..CLUSTERS)
-                .map(|_| scope.spawn(|| self.run_from(&queue, &program, &images)))
+            let queues = queues.iter();
+            let workers = queues.flat_map(|(queue, workers)| iter::repeat_n(queue, *workers));
+            let workers: Vec<_> = workers
+                .map(|queue| scope.spawn(move || self.run_from(queue, single, program, images)))
                 .collect();
-            let shared = self.run_parallel(&program, &images);
+            let shared = self.run_parallel(program, images);
             let join = |worker: thread::ScopedJoinHandle<'_, Outcome>| match worker.join() {
                 Ok(done) => done,
                 Err(_) => Err("a thread of the tests panicked".to_owned()),
@@ -66,18 +79,16 @@ impl Suite<'_> {
         alone.into_iter().collect()
     }
 
-    /// The names of the tests that need a cluster for themselves.
-    fn list_serial(&self) -> Outcome<Vec<String>> {
+    /// The names of the tests with these labels.
+    fn list(&self, labels: &str) -> Outcome<Vec<String>> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let report = folder.path().join("list.json");
         let mut list = test_program();
-        list.args([
-            "--ginkgo.dry-run",
-            "--ginkgo.label-filter=Conformance && Serial",
-        ])
-        .arg(format!("--ginkgo.focus={}", self.focus))
-        .arg(format!("--ginkgo.json-report={}", report.display()))
-        .arg("--provider=skeleton");
+        list.arg("--ginkgo.dry-run")
+            .arg(format!("--ginkgo.label-filter={labels}"))
+            .arg(format!("--ginkgo.focus={}", self.focus))
+            .arg(format!("--ginkgo.json-report={}", report.display()))
+            .arg("--provider=skeleton");
         output(&mut list)?;
         let groups = report::read([report].iter())?;
         Ok(groups
@@ -99,6 +110,7 @@ impl Suite<'_> {
             .args(["--silence-skips", "--no-color", "--keep-going"])
             .arg(format!("--procs={}", self.procs))
             .arg(format!("--focus={}", self.focus))
+            .arg(format!("--skip={}", SHARE_A_FILE.join("|")))
             .arg(format!("--output-dir={}", self.reports.display()))
             .arg("--json-report=parallel.json")
             .arg(kubernetes::programs().join("e2e.test"))
@@ -113,17 +125,15 @@ impl Suite<'_> {
     /// Runs tests of the queue, each on a cluster of its own, until it is empty.
     fn run_from(
         &self,
-        queue: &Mutex<VecDeque<(usize, &String)>>,
+        queue: &Mutex<Range<usize>>,
+        names: &[String],
         program: &Path,
         images: &Images,
     ) -> Outcome {
-        let next = || {
-            queue
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front()
-        };
-        while let Some((number, name)) = next() {
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+        while let Some(number) = next() {
+            let name = &names[number];
+            images.renew_files();
             let cluster = start(program, images)?;
             let file = |kind: &str| self.reports.join(format!("single-{number}.{kind}"));
             let log = file("log");
