@@ -201,8 +201,7 @@ pub(crate) fn next_available<'a>(
     let times = pods.into_iter();
     let times = times.filter_map(|pod| pod.available_at(min_ready_seconds));
     let next = times.filter(|at| *at > now).min()?;
-    let wait = Duration::try_from(next.duration_since(now)).ok()?;
-    Some(wait.saturating_add(Duration::from_millis(1)))
+    Duration::try_from(next.duration_since(now)).ok()
 }
 
 #[cfg(test)]

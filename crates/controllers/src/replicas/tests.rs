@@ -156,7 +156,7 @@ fn the_status_has_counts_and_conditions() {
     );
     assert_eq!(
         next_available(active.iter().copied(), web.min_ready_seconds, now()),
-        Some(Duration::from_millis(10_001))
+        Some(Duration::from_secs(10))
     );
     let found = status(&REPLICATION_CONTROLLER, &web, &active, 2, None, now());
     assert_eq!(found.terminating_replicas, None);

@@ -1,6 +1,6 @@
 //! Failed attempts that a Job retries with another pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longshore_model::facts::PodFacts;
 
@@ -14,6 +14,8 @@ use crate::{
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
+/// Lower exit codes are those of commands that no signal has ended.
+const FIRST_SIGNAL: i32 = 128;
 
 /// A failed attempt.
 pub(super) struct Attempt<'a> {
@@ -53,7 +55,55 @@ impl Track {
                 }
             }
         }
+        for attempt in self.failures_of_set() {
+            // Whatever else failed at the same time is the same attempt.
+            let is_known = self
+                .of_set_attempt(&attempt)
+                .any(|pod| known.contains(&pod.metadata.uid));
+            known.insert(attempt.pod.metadata.uid.clone());
+            if !is_known {
+                steps.push(Step::Retry(self.retry(&attempt)));
+            }
+        }
         self.retried = Some(known);
+    }
+
+    /// The failures that have restarted a JobSet: of each attempt, the first. A restart deletes
+    /// Jobs and pods at once, and creates others, possibly before the failure was seen.
+    fn failures_of_set(&self) -> Vec<Attempt<'_>> {
+        let of_set = self.jobs.values().filter(|job| !job.is_cancelled());
+        let counts = of_set.filter_map(JobEvidence::set_restarts);
+        let Some((restarts, limit)) = counts.max() else {
+            return Vec::new();
+        };
+        let mut first: BTreeMap<u32, &PodFacts> = BTreeMap::new();
+        for pod in self.pods.values().filter(|pod| pod.task().is_some()) {
+            let ends_itself = pod
+                .ended()
+                .is_some_and(|ended| ended.exit_code < FIRST_SIGNAL);
+            let attempt = pod.attempts_before();
+            if attempt < restarts && pod.has_failed() && ends_itself {
+                let known = first.entry(attempt).or_insert(pod);
+                if finished(pod) < finished(known) {
+                    *known = pod;
+                }
+            }
+        }
+        let attempts = first.into_iter().map(|(before, pod)| Attempt {
+            pod,
+            number: before.saturating_add(1),
+            limit,
+            counts: true,
+            whole_run: true,
+        });
+        attempts.collect()
+    }
+
+    /// The pods of the same attempt of a JobSet.
+    fn of_set_attempt(&self, attempt: &Attempt<'_>) -> impl Iterator<Item = &PodFacts> {
+        let before = attempt.pod.attempts_before();
+        let pods = self.pods.values();
+        pods.filter(move |pod| pod.attempts_before() == before)
     }
 
     /// How often tasks were restarted: the number of pods that were replaced; of JobSets, their

@@ -168,6 +168,54 @@ fn restarts_of_the_whole_run_are_counted_over_its_tasks() {
 }
 
 #[test]
+fn a_failure_that_is_seen_after_the_restart_of_its_jobset_is_reported_once() {
+    let mut track = track(&[role("main", 2)]);
+    let job = |restarts: &str| {
+        let job = json!({
+            "metadata": {
+                "name": "run-main", "uid": restarts,
+                "labels": {
+                    "longshore.dev/role": "main",
+                    "jobset.sigs.k8s.io/restart-attempt": restarts,
+                },
+                "annotations": {"longshore.dev/max-restarts": "2"},
+                "ownerReferences": [{"kind": "JobSet", "name": "run", "uid": "s", "controller": true}],
+            },
+            "spec": {"backoffLimit": 0},
+        });
+        Seen::Job(Box::new(serde_json::from_value(job).unwrap()))
+    };
+    let pod = |restarts: &str, index: u32, status: Value| {
+        let Seen::Pod(mut pod) = attempt(1, true, index, status) else {
+            panic!("not a pod")
+        };
+        let label = "jobset.sigs.k8s.io/restart-attempt".to_owned();
+        pod.metadata.labels.insert(label, restarts.to_owned());
+        pod.metadata.uid = format!("{restarts}-{index}");
+        Seen::Pod(pod)
+    };
+    track.see(job("0"), at(0));
+    track.see(pod("0", 0, running()), at(0));
+    track.see(job("1"), at(1));
+    // It ended by the signal of the restart.
+    let steps = track.see(pod("0", 0, ended(143, 2)), at(2));
+    assert_eq!(consequences(&steps), [""; 0]);
+    let steps = track.see(pod("0", 1, ended(7, 1)), at(2));
+    assert_eq!(
+        consequences(&steps),
+        ["attempt 1 of 3, restarting all tasks"]
+    );
+    let steps = track.see(pod("0", 1, ended(7, 1)), at(3));
+    assert_eq!(consequences(&steps), [""; 0]);
+    track.see(job("2"), at(4));
+    let steps = track.see(pod("1", 1, ended(8, 3)), at(4));
+    assert_eq!(
+        consequences(&steps),
+        ["attempt 2 of 3, restarting all tasks"]
+    );
+}
+
+#[test]
 fn an_exit_code_that_is_not_retried_is_no_retry() {
     let mut track = track(&[role("main", 1)]);
     track.see(policy_job(None, 3), at(0));
