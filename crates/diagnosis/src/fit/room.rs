@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-6;
 pub struct Used(BTreeMap<String, BTreeMap<String, f64>>);
 
 impl Used {
-    /// Adds the requests of a pod. One without a node, and one that has ended, uses nothing.
+    /// Adds the requests of a pod. A pod without a node, or that has ended, uses nothing.
     pub fn add(&mut self, pod: &PodFacts) {
         let node = &pod.spec.node_name;
         if node.is_empty() || pod.stage() == Stage::Finished {
