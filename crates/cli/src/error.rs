@@ -200,6 +200,15 @@ impl From<longshore::launcher::sweeps::SweepError> for Error {
     }
 }
 
+impl From<longshore::launcher::follow::Error> for Error {
+    fn from(error: longshore::launcher::follow::Error) -> Self {
+        match error {
+            longshore::launcher::follow::Error::Cluster(error) => error.into(),
+            other => Self::from_source(Kind::Cluster, &other),
+        }
+    }
+}
+
 impl From<longshore::launcher::runs::TaskError> for Error {
     fn from(error: longshore::launcher::runs::TaskError) -> Self {
         Self::from_source(Kind::Usage, &error)

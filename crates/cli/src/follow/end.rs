@@ -103,11 +103,7 @@ fn took(outcome: &Outcome) -> Option<i64> {
 
 pub(super) fn unfollowed(error: follow::Error, run: &Run) -> Error {
     let name = run.name.as_str();
-    let error = match error {
-        follow::Error::Cluster(error) => Error::from(error),
-        other => Error::from_source(Kind::Cluster, &other),
-    };
-    error.hint(format!(
+    Error::from(error).hint(format!(
         "the run {name} may still be running: `longshore logs {name} --follow`"
     ))
 }

@@ -12,6 +12,7 @@ use longshore::{
     client::Cluster,
     launcher::{
         FollowOptions, Run,
+        follow::Watched,
         runs::{self, WatchedPods},
     },
 };
@@ -44,6 +45,8 @@ pub(crate) struct How {
     pub(crate) beside: Option<mpsc::Receiver<Beside>>,
     /// How to follow the run again after it was left, for [`left`].
     pub(crate) again: Option<&'static str>,
+    /// The objects of the run, if they have been watched since before its creation.
+    pub(crate) watched: Option<Watched>,
 }
 
 /// What another part of the program wants while a run is followed.

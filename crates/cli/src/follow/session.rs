@@ -101,7 +101,11 @@ impl<'a> Session<'a> {
             ..options
         };
         let is_drawn = options.unfinished;
-        let follow = Follow::start(target.cluster(), run, options).await;
+        let cluster = target.cluster();
+        let follow = match how.watched {
+            Some(watched) => Follow::watched(watched, cluster, run, &options),
+            None => Follow::start(cluster, run, options).await,
+        };
         let follow = follow.map_err(|error| unfollowed(error, run))?;
         let usage = LiveUsage::start(target.cluster(), run, is_drawn);
         let mut batch = Batch::default();

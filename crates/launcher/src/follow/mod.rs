@@ -12,6 +12,7 @@ mod reader;
 mod recheck;
 mod stop;
 mod turns;
+mod watched;
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,6 +28,7 @@ use crate::run::Run;
 pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use event_loop::EventLoop;
 use liveness::Liveness;
+pub use watched::Watched;
 
 /// Why a run can no longer be followed.
 #[derive(Debug, thiserror::Error)]
@@ -102,13 +104,24 @@ impl Follow {
         run: &Run,
         options: FollowOptions,
     ) -> Result<Self, Error> {
-        let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
-        let caches = || async { futures::try_join!(pods.cache(), jobs.cache()) };
-        let (pod_cache, job_cache) = outage::retry(caches).await?;
+        let watched = Watched::open(cluster, run).await?;
+        Self::watched(watched, cluster, run, &options)
+    }
+
+    /// Starts following a run whose objects are watched already.
+    ///
+    /// # Errors
+    /// The name of the run's namespace is invalid.
+    pub fn watched(
+        watched: Watched,
+        cluster: &Cluster,
+        run: &Run,
+        options: &FollowOptions,
+    ) -> Result<Self, Error> {
         let (sender, events) = mpsc::channel(QUEUE);
-        let event_loop = EventLoop::new(cluster, run, &options, sender)?;
+        let event_loop = EventLoop::new(cluster, run, options, sender)?;
         let liveness = event_loop.liveness();
-        let worker = tokio::spawn(event_loop.run(pod_cache, job_cache));
+        let worker = tokio::spawn(event_loop.run(watched));
         Ok(Self {
             events,
             liveness,

@@ -39,6 +39,7 @@ use longshore_model::yaml;
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
     jobset::JobSet,
+    run::Run,
     store::BundleInfo,
 };
 pub use error::PlanError;
@@ -85,6 +86,17 @@ pub struct PlannedRole {
 }
 
 impl Plan {
+    /// The run, as it is followed once it is created.
+    #[must_use]
+    pub fn as_run(&self) -> Run {
+        Run {
+            name: self.run.clone(),
+            namespace: self.namespace.clone(),
+            roles: self.roles.iter().map(|role| role.role.clone()).collect(),
+            schedule: None,
+        }
+    }
+
     /// All objects, in creation order.
     #[must_use]
     pub fn objects(&self) -> Vec<PlannedObject> {

@@ -37,12 +37,7 @@ impl<'a> Submission<'a> {
         Self {
             cluster,
             plan,
-            run: Run {
-                name: plan.run.clone(),
-                namespace: plan.namespace.clone(),
-                roles: plan.roles.iter().map(|role| role.role.clone()).collect(),
-                schedule: None,
-            },
+            run: plan.as_run(),
             workloads: Vec::new(),
             has_config: false,
             has_service: false,

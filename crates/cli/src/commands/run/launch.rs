@@ -6,7 +6,7 @@ use longshore::{
     client::Cluster,
     launcher::{
         Bundle, PackedRun, Plan, Run, RunSpec, Workload, bundle::Manifest, config::Input,
-        preflight::Purpose, run_outputs::TaskChoice, runs,
+        follow::Watched, preflight::Purpose, run_outputs::TaskChoice, runs,
     },
 };
 
@@ -73,7 +73,7 @@ impl Launch<'_> {
             false => Purpose::Follow,
         };
         let result = match self.start(cluster, purpose, &mut interrupt).await {
-            Ok(run) => {
+            Ok((run, watched)) => {
                 if scheduled {
                     ui::note(format!("{} {}", head("cron"), due(cluster, &run).await));
                 } else {
@@ -98,7 +98,14 @@ impl Launch<'_> {
                             develop_run(&target, &run, args, spec, (how, packed, notes), interrupt)
                                 .await
                         }
-                        None => follow_run(&target, &run, args, spec, notes.1, interrupt).await,
+                        None => {
+                            let how = How {
+                                beside: Some(notes.1),
+                                watched,
+                                ..How::default()
+                            };
+                            follow_run(&target, &run, args, spec, how, interrupt).await
+                        }
                     };
                     if spec.sweep.is_some() && code.is_ok() {
                         follow::shows_sweep(run.name.as_str());
@@ -121,7 +128,7 @@ impl Launch<'_> {
         cluster: &Cluster,
         purpose: Purpose,
         interrupt: &mut Interrupt,
-    ) -> Result<Run> {
+    ) -> Result<(Run, Option<Watched>)> {
         // The upload may be large: run the checks first.
         let checked = submission::check(cluster, self.plan, purpose);
         interrupt.unless(checked).await??;
@@ -130,9 +137,17 @@ impl Launch<'_> {
         for note in &plan.notes {
             ui::warning(note);
         }
+        // Tasks may end, and even be deleted, before the creation of the run is answered.
+        let watched = match purpose {
+            Purpose::Follow => {
+                let run = plan.as_run();
+                Some(interrupt.unless(Watched::open(cluster, &run)).await??)
+            }
+            Purpose::Detach => None,
+        };
         let run = submission::start(cluster, &plan, interrupt).await?;
         delivered.submitted();
-        Ok(run)
+        Ok((run, watched))
     }
 }
 
@@ -163,16 +178,15 @@ async fn follow_run(
     run: &Run,
     args: &RunArgs,
     spec: &RunSpec,
-    notes: mpsc::Receiver<Beside>,
+    how: How,
     interrupt: Interrupt,
 ) -> Result<ExitCode> {
     let options = spec.follow_options();
     let mut how = How {
-        beside: Some(notes),
         format: args.output,
         on_interrupt: args.on_interrupt,
         notify: spec.notify.clone(),
-        ..How::default()
+        ..how
     };
     let sending = match spec.input {
         Input::Terminal => {

@@ -107,9 +107,9 @@ fn a_jobset_restarts_all_tasks() {
     let script = "echo \"$LONGSHORE_INDEX in $LONGSHORE_ATTEMPT\"\n\
         echo \"$LONGSHORE_INDEX in $LONGSHORE_ATTEMPT\" >> $1\n\
         test $LONGSHORE_ATTEMPT != 3 || exit 0\n\
-        test $LONGSHORE_INDEX = 0 || { sleep 1; exit $((6 + LONGSHORE_ATTEMPT)); }\n\
+        test $LONGSHORE_INDEX = 0 || exit $((6 + LONGSHORE_ATTEMPT))\n\
         exec sleep 600\n";
-    // The client has listed the pods before a task fails: a restart deletes them at once.
+    // A restart deletes the pods at once, possibly before the creation of the run is answered.
     machine.write("fail.sh", script);
     let written_to = written.display().to_string();
     let words = [
