@@ -102,14 +102,16 @@ impl EmbeddedCluster {
         let engine = match &options.snapshot {
             Some(snapshot) if options.ephemeral => {
                 Engine::open_at(snapshot, engine_options(&options, Storage::Memory))
-                    .map_err(Error::part("engine"))?
+                    .map_err(Error::part("engine"))
             }
-            Some(_) => return Err(Error::StoredSnapshot),
-            None => open_store(&options, &layout).await?,
+            Some(_) => Err(Error::StoredSnapshot),
+            None => open_store(&options, &layout).await,
         };
         let node_link = NodeLink::default();
-        let settings = Settings::load_or_new(&layout)?;
-        let keys = keys.await.map_err(Error::part("certificates"))??;
+        let settings = Settings::load_or_new(&layout);
+        // Before any error: nothing is written to the folder when it is unlocked.
+        let keys = keys.await.map_err(Error::part("certificates"))?;
+        let (engine, settings, keys) = (engine?, settings?, keys?);
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.clone(),
             token_key: Some(keys.tokens.clone()),
@@ -256,9 +258,13 @@ impl EmbeddedCluster {
             .await
     }
 
-    /// Makes the objects that the start has written durable.
+    /// Makes the objects that the start has written durable, and begins to run pods.
     async fn sync(&self) -> Result<(), Error> {
-        self.engine.sync().await.map_err(Error::part("store"))
+        self.engine.sync().await.map_err(Error::part("store"))?;
+        if let Some(node) = &self.node {
+            node.run_pods();
+        }
+        Ok(())
     }
 
     async fn listen(
@@ -292,7 +298,7 @@ impl EmbeddedCluster {
         // The disk stores the files and the objects at the same time.
         let files = tokio::task::spawn_blocking({
             let (layout, url) = (self.layout.clone(), url.clone());
-            move || -> Result<PathBuf, Error> {
+            move || -> Result<String, Error> {
                 settings.save(&layout, durability)?;
                 let administrator = authority
                     .administrator(&layout.certificates())
@@ -303,15 +309,16 @@ impl EmbeddedCluster {
                 // belongs to the user, who also removes it.
                 let own = layout.kubeconfig();
                 longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
-                if let Some(path) = &kubeconfig_path {
-                    longshore_files::replace_output(path, text.as_bytes())?;
-                }
-                Ok(kubeconfig_path.unwrap_or(own))
+                Ok(text)
             }
         });
         let (synced, files) = tokio::join!(self.sync(), files);
+        let text = files.map_err(Error::part("files"))??;
         synced?;
-        let kubeconfig = files.map_err(Error::part("files"))??;
+        if let Some(path) = &kubeconfig_path {
+            longshore_files::replace_output(path, text.as_bytes())?;
+        }
+        let kubeconfig = kubeconfig_path.unwrap_or_else(|| self.layout.kubeconfig());
 
         let (shutdown, ended) = oneshot::channel::<()>();
         let server = server.clone();

@@ -3,7 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, files, layout::Layout, process};
+use crate::{
+    Error,
+    files::{self, Durability},
+    layout::Layout,
+    process,
+};
 
 /// How a cluster's process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +63,7 @@ impl End {
 
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
         let text = serde_json::to_vec(self).map_err(Error::part("record"))?;
-        files::write_private(&layout.end(), &text)
+        files::write_private(&layout.end(), &text, Durability::Durable)
     }
 
     /// Writes the file, unless the command that stopped the process has already

@@ -11,13 +11,13 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, Error> {
     Ok(longshore_files::open(path, OpenMode::ReadWrite)?)
 }
 
-/// Replaces a private file that is of no use after the machine has stopped.
-pub(crate) fn write_private(path: &Path, content: &[u8]) -> Result<(), Error> {
-    Ok(longshore_files::replace(
-        path,
-        content,
-        Durability::Volatile,
-    )?)
+/// Replaces a private file.
+pub(crate) fn write_private(
+    path: &Path,
+    content: &[u8],
+    durability: Durability,
+) -> Result<(), Error> {
+    Ok(longshore_files::replace(path, content, durability)?)
 }
 
 /// Reads a private file; `None` if it does not exist.

@@ -23,7 +23,8 @@ pub(crate) struct Record {
 /// Stores batches of records.
 pub(crate) trait Journal: Send {
     /// Makes the records durable in order, together with the revision they lead
-    /// to. On failure, none of them is stored. Logs failures.
+    /// to, or leaves this to the first commit after [`Journal::sync_commits`]. On failure, none
+    /// of them is stored. Logs failures.
     fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), CommitError>;
 
     /// Ends the time in which commits are not durable when they return

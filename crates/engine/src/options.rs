@@ -103,9 +103,10 @@ const DEFAULT_INLINE_LIMIT: usize = 32 << 10;
 pub struct Options {
     /// Where the state is stored.
     pub storage: Storage,
-    /// Whether writes are acknowledged before they are on the disk, until
+    /// Whether writes are acknowledged and visible before they are on the disk, until
     /// [`Engine::sync`](crate::Engine::sync). If the process ends before, all of them
-    /// are lost. For the start of a server, which no client has reached yet.
+    /// are lost. For the start of a server: until then, nothing outside of the process may
+    /// depend on them, such as clients or the processes of pods.
     pub defer_sync: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,

@@ -1,7 +1,8 @@
 //! The writer thread. It takes queued writes, executes them against the working
 //! state, makes the batch durable in one commit, publishes the new state, and
 //! only then responds. Readers therefore never see a write that could still be
-//! lost, and concurrent writes share one disk sync.
+//! lost, except before [`Engine::sync`](crate::Engine::sync) if the options defer the syncs
+//! to it, and concurrent writes share one disk sync.
 //!
 //! A panic in a write or in the store fails only the affected writes: see
 //! [`Machine::execute`].
@@ -44,7 +45,7 @@ pub(crate) type QueuedWrite = Box<dyn FnOnce(&mut Machine) -> Responder + Send>;
 /// The state shared by readers and the writer.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The newest durable state.
+    /// The newest committed state.
     pub(crate) current: ArcSwap<State>,
     /// The longest duration of a single write.
     pub(crate) longest_hold: MaxDuration,

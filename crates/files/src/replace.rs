@@ -15,7 +15,7 @@ use crate::{Error, check_output_dir, file::read_optional};
 pub enum Durability {
     /// Syncs the file and its directory to disk.
     Durable,
-    /// Syncs nothing. For directories that do not outlive the process.
+    /// Syncs nothing. For files that are of no use after the process or the machine has stopped.
     Volatile,
 }
 

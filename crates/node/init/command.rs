@@ -30,7 +30,7 @@ pub(crate) fn become_command(arguments: &Arguments) -> ! {
     }
     if arguments.makes_folder() {
         // What remains is reported when it cannot be entered.
-        system::make_folder(arguments.working_folder);
+        system::make_folders(arguments.working_folder);
     }
     if let Err(error) = system::enter_folder(arguments.working_folder) {
         fail(stage::WORKING_FOLDER, error);

@@ -163,8 +163,32 @@ pub(crate) fn execute(
     }
 }
 
-/// Makes a folder, whose parent exists.
-pub(crate) fn make_folder(path: *const c_char) {
+/// Makes a folder with an absolute path, and those around it, where they are missing.
+pub(crate) fn make_folders(path: *const c_char) {
+    const SLASH: c_char = b'/' as c_char;
+    let text = path.cast_mut();
+    let mut length = 1;
+    loop {
+        // SAFETY: a C string of at least one character that the kernel gave this program, in
+        // memory that it may write. The loop ends at its terminator.
+        let end = unsafe { text.add(length) };
+        // SAFETY: as above.
+        match unsafe { *end } {
+            0 => return make_folder(path),
+            SLASH => {
+                // SAFETY: as above. Only this function uses the string meanwhile.
+                unsafe { *end = 0 };
+                make_folder(path);
+                // SAFETY: as above.
+                unsafe { *end = SLASH };
+            }
+            _ => {}
+        }
+        length += 1;
+    }
+}
+
+fn make_folder(path: *const c_char) {
     const CURRENT_FOLDER: i32 = -100;
     let arguments = [signed(CURRENT_FOLDER), path as usize, 0o755, 0, 0, 0];
     // SAFETY: a C string that the kernel gave this program.

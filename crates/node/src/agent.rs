@@ -98,13 +98,15 @@ pub struct NodeAgent {
     logs: LogReader,
     sessions: Sessions,
     stop: watch::Sender<bool>,
+    /// Whether the dispatchers may run pods.
+    runs: watch::Sender<bool>,
     /// The dispatchers of the nodes' pods.
     pods: JoinSet<()>,
     background: JoinSet<()>,
 }
 
 impl NodeAgent {
-    /// Registers the nodes and starts to run the pods bound to them.
+    /// Registers the nodes. Pods bound to them run from [`NodeAgent::run_pods`] on.
     ///
     /// # Errors
     /// [`Error`]: the data folder cannot be used, or the API rejects a
@@ -219,7 +221,6 @@ impl NodeAgent {
         let image_entrypoints = Arc::new(ImageEntrypoints(image_entrypoints));
         let image_users = Arc::new(ImageUsers(image_users));
         let addresses = Arc::new(Addresses::new(&data));
-        let host_ports = Arc::new(HostPorts::default());
         let running_containers = Arc::new(RunningContainers::default());
         let usage = Arc::new(UsageMeter::default());
         let mut of_nodes = Vec::new();
@@ -245,7 +246,7 @@ impl NodeAgent {
                 allocations: Allocations::default(),
                 hosts: hosts.clone(),
                 services: services.clone(),
-                host_ports: host_ports.clone(),
+                host_ports: HostPorts::default(),
                 admitted_ports: AdmittedPorts::default(),
                 dns,
                 logs: logs.clone(),
@@ -262,10 +263,17 @@ impl NodeAgent {
         }
         let shared = of_nodes.first().map(Arc::downgrade).unwrap_or_default();
         let sessions = Sessions::new(shared, names);
+        let runs = watch::Sender::new(false);
         let mut pods = JoinSet::new();
         for (shared, cache) in of_nodes.into_iter().zip(caches) {
             admit_earlier_pods(&shared, cache.items());
+            let mut may_run = runs.subscribe();
+            let mut stopping = stopping.clone();
             pods.spawn(async move {
+                tokio::select! {
+                    _ = may_run.wait_for(|runs| *runs) => {}
+                    _ = stopping.wait_for(|stops| *stops) => return,
+                }
                 let changes = cache.subscribe();
                 // The watch ends when the last cache is dropped.
                 let _cache = cache;
@@ -276,9 +284,16 @@ impl NodeAgent {
             logs: reader,
             sessions,
             stop,
+            runs,
             pods,
             background,
         })
+    }
+
+    /// Starts to run the pods bound to the nodes: until now, nothing has happened that the cluster
+    /// could not repeat after a crash.
+    pub fn run_pods(&self) {
+        self.runs.send_replace(true);
     }
 
     /// Returns a reader of the node's container logs.

@@ -96,8 +96,8 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
 /// The container runtime that nodes of this agent report, without its version.
 const RUNTIME: &str = "longshore";
 
-/// Deletes the nodes of an earlier agent on this machine that this agent does not have. Their
-/// pods are deleted by the controllers.
+/// Deletes the nodes of agents of this program that this agent does not have, and their Leases:
+/// a cluster has one agent. Their pods are deleted by the controllers.
 pub(crate) async fn remove_earlier(cluster: &Cluster, names: &[String]) -> Result<(), Error> {
     let nodes = cluster.nodes();
     for item in nodes.list().await?.items {
@@ -105,6 +105,11 @@ pub(crate) async fn remove_earlier(cluster: &Cluster, names: &[String]) -> Resul
             continue;
         }
         tracing::info!(node = item.name(), "removing a node of an earlier start");
+        let leases = cluster.leases().in_namespace(LEASES)?;
+        match leases.delete(item.name(), &DeleteOptions::default()).await {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
         match nodes.delete(item.name(), &DeleteOptions::default()).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}

@@ -60,6 +60,7 @@ impl Kubelet {
             clock: Default::default(),
         });
         let agent = agent.await.unwrap();
+        agent.run_pods();
         // The server connects to the address of the node.
         let listener = TcpListener::bind((NODE_ADDRESS, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

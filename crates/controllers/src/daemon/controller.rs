@@ -167,7 +167,11 @@ impl Controller {
             set.spec.min_ready_seconds,
             now,
         );
-        let next = wait.into_iter().chain(ready).min();
+        let margin = self.queue.clock().margin();
+        let next = wait
+            .into_iter()
+            .chain(ready.map(|wait| wait + margin))
+            .min();
         Ok(next.map_or(Next::Done, Next::After))
     }
 

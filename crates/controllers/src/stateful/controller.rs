@@ -151,7 +151,8 @@ impl Controller {
             set.spec.min_ready_seconds,
             now,
         );
-        Ok(wait.map_or(Next::Done, Next::After))
+        let margin = self.queue.clock().margin();
+        Ok(wait.map_or(Next::Done, |wait| Next::After(wait + margin)))
     }
 
     async fn execute(

@@ -4,7 +4,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, files, layout::Layout, process};
+use crate::{
+    Error,
+    files::{self, Durability},
+    layout::Layout,
+    process,
+};
 
 /// The process that runs an instance, and its endpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,7 +64,8 @@ impl Record {
 
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(self).map_err(Error::part("record"))?;
-        files::write_private(&layout.record(), &text)
+        // A record of a process is of no use after the machine has stopped.
+        files::write_private(&layout.record(), &text, Durability::Volatile)
     }
 
     /// Whether the cluster keeps running when no command uses it.

@@ -46,6 +46,8 @@ pub(crate) struct RecoveringStore {
     store: Option<Store>,
     /// The revision of the last commit.
     revision: u64,
+    /// The revision of the last commit that is on the disk.
+    durable: u64,
     durability: Durability,
     /// The batch whose commit failed: it may be in the file nevertheless. Later
     /// batches wait until this is decided.
@@ -72,6 +74,7 @@ impl RecoveringStore {
             min_delay: MIN_DELAY,
             store: Some(store),
             revision,
+            durable: revision,
             durability: match defer_sync {
                 true => Durability::None,
                 false => Durability::Immediate,
@@ -107,6 +110,7 @@ impl RecoveringStore {
                         .write(Durability::Immediate, self.revision, before)
                         .map_err(failed)?;
                 }
+                _ if found == self.durable => return Err(lost()),
                 _ => return Err(self.replaced()),
             }
         }
@@ -190,6 +194,9 @@ impl Journal for RecoveringStore {
             Ok(None) => {
                 self.store = Some(store);
                 self.revision = revision;
+                if matches!(durability, Durability::Immediate) {
+                    self.durable = revision;
+                }
                 self.succeed();
                 Ok(())
             }
@@ -217,6 +224,7 @@ impl Drop for RecoveringStore {
         // start.
         if self.undecided.is_some()
             && let Err(error) = without_panic(|| self.reopen())
+            && error != lost()
         {
             tracing::warn!(
                 file = %self.path.display(), %error,
@@ -232,6 +240,13 @@ fn without_panic<T>(work: impl FnOnce() -> Result<T, CommitError>) -> Result<T, 
         let panic = message(&*panic);
         Err(CommitError::new(format!("the store panicked: {panic}")))
     })
+}
+
+/// The file has none of the commits that were not synced.
+fn lost() -> CommitError {
+    CommitError::new(
+        "the disk failed before the first changes of the cluster were on it: restart the cluster",
+    )
 }
 
 fn identity(file: &std::fs::Metadata) -> (u64, u64) {

@@ -319,3 +319,25 @@ fn deferred_commits_reach_the_disk_with_the_first_that_is_synced() {
     let (_, revision, content) = read(&path);
     assert_eq!((revision, content), (3, after));
 }
+
+#[test]
+fn deferred_commits_that_the_disk_refuses_are_reported_as_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.redb");
+    let faults = Faults::free();
+    let (mut store, content) = open(&path, &faults);
+    store.durability = Durability::None;
+    store
+        .commit(1, &batch(&content, &[(1, Some(9))], 1).0)
+        .unwrap();
+    store.sync_commits();
+    faults.set(0, Done::Nothing);
+    store.commit(1, &[]).unwrap_err();
+    faults.set(i64::MAX, Done::Nothing);
+    std::thread::sleep(store.min_delay * 4);
+    let error = store.commit(2, &put("n/a")).unwrap_err();
+    assert!(error.problem.contains("first changes"), "{error}");
+    assert!(error.problem.contains("restart the cluster"), "{error}");
+    drop(store);
+    assert_eq!(read(&path).2, content);
+}

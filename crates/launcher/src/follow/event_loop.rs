@@ -134,10 +134,7 @@ impl EventLoop {
         }
     }
 
-    async fn handle_all(
-        &mut self,
-        watched: Watched,
-    ) -> Result<Result<(), Error>, ReceiverDropped> {
+    async fn handle_all(&mut self, watched: Watched) -> Result<Result<(), Error>, ReceiverDropped> {
         let Watched { mut pods, mut jobs } = watched;
         // Existing objects form the initial state.
         while let Some(change) = jobs.try_next() {

@@ -33,7 +33,6 @@ use Support::{Harmless, NoSuchVolume, NotCreated, Parts, Refused, Supported};
 type Table = Vec<(&'static str, Support)>;
 
 const NO_IMAGES: Support = Harmless("images are not pulled");
-const ONE_NODE: Support = Harmless("there is one node");
 const NOT_LIMITED: Support = Harmless("documented: not enforced for directories on disk");
 
 fn pod_spec() -> Table {
@@ -91,7 +90,7 @@ fn pod_spec() -> Table {
         ("subdomain", Supported),
         ("terminationGracePeriodSeconds", Supported),
         ("tolerations", Supported),
-        ("topologySpreadConstraints", ONE_NODE),
+        ("topologySpreadConstraints", Supported),
         ("volumes", Parts),
     ]
 }

@@ -79,7 +79,7 @@ pub(crate) struct Shared {
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) services: Services,
     /// Ports of the node that are forwarded to pods.
-    pub(crate) host_ports: Arc<HostPorts>,
+    pub(crate) host_ports: HostPorts,
     /// Ports of the node that pods have requested.
     pub(crate) admitted_ports: AdmittedPorts,
     /// The cluster's DNS server.

@@ -6,7 +6,7 @@ use std::{
     env,
     ffi::OsString,
     net::Ipv4Addr,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
@@ -233,10 +233,13 @@ impl StartContext {
         self.folder.join(WORK_DIR).join(&self.container.name)
     }
 
-    /// Whether `workingDir` is in a volume of the pod, which is empty at first. Container
-    /// runtimes make a missing directory; in other places, it would be left on the machine.
+    /// Whether `workingDir` is in an `emptyDir`. Container runtimes make a missing directory; in
+    /// other places, it would be left on the machine or in a claim.
     fn is_in_own_volume(&self) -> bool {
         let folder = Path::new(self.container.working_dir.as_deref().unwrap_or_default());
+        if folder.components().any(|part| part == Component::ParentDir) {
+            return false;
+        }
         let mounts = self.container.volume_mounts.iter().flatten();
         let around = mounts.filter(|mount| folder.starts_with(&mount.mount_path));
         let innermost = around.max_by_key(|mount| mount.mount_path.len());

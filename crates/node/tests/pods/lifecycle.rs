@@ -403,16 +403,22 @@ async fn each_container_starts_in_its_own_empty_folder() {
     let pod = stage.ended("named").await;
     assert_eq!(stage.log(&pod).await, "/usr\n");
     // A missing folder is made in an empty volume, and nowhere else.
-    let mut spec = run_once("pwd");
-    spec["volumes"] = json!([{"name": "own", "emptyDir": {}}]);
-    spec["containers"][0]["volumeMounts"] =
-        json!([{"name": "own", "mountPath": "/longshore-test/own"}]);
-    spec["containers"][0]["workingDir"] = json!("/longshore-test/own/work");
     if has_namespaces(&stage).await {
+        let mut spec = run_once("pwd");
+        spec["volumes"] = json!([{"name": "own", "emptyDir": {}}]);
+        spec["containers"][0]["volumeMounts"] =
+            json!([{"name": "own", "mountPath": "/longshore-test/own"}]);
+        spec["containers"][0]["workingDir"] = json!("/longshore-test/own/work/deeper");
         stage.run("made", spec.clone()).await;
         let pod = stage.ended("made").await;
-        assert_eq!(stage.log(&pod).await, "/longshore-test/own/work\n");
+        assert_eq!(stage.log(&pod).await, "/longshore-test/own/work/deeper\n");
+        let outside = "/longshore-test/own/../../tmp/longshore-test-missing";
+        spec["containers"][0]["workingDir"] = json!(outside);
+        stage.run("outside", spec).await;
+        let pod = stage.ended("outside").await;
+        assert_ne!(terminated(&pod)["exitCode"], 0, "{pod:#}");
     }
+    let mut spec = run_once("pwd");
     spec["containers"][0]["workingDir"] = json!("/tmp/longshore-test-missing");
     stage.run("missing", spec).await;
     let pod = stage.ended("missing").await;

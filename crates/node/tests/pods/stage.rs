@@ -68,7 +68,9 @@ impl Stage {
             last_end: None,
             clock: longshore_clock::Clock::system(),
         };
-        self.agent = Some(NodeAgent::start(options).await.unwrap());
+        let agent = NodeAgent::start(options).await.unwrap();
+        agent.run_pods();
+        self.agent = Some(agent);
     }
 
     /// Creates a pod and binds it.
