@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
 use longshore_client::Cluster;
 use longshore_controllers::{Controllers, LocalVolumes, Signer, TokenSigner};
-use longshore_engine::{ClusterClock, Engine, OpenError, Snapshot, Storage};
+use longshore_engine::{ClusterClock, Engine, Snapshot};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
     net::TcpListener,
@@ -22,6 +22,7 @@ use tokio::{
 use crate::{
     AuditOptions, Error, MAX_NODES, Options, abandoned, descriptors,
     end::End,
+    engine::{self, Opened},
     files::Durability,
     kubeconfig,
     layout::Layout,
@@ -99,19 +100,13 @@ impl EmbeddedCluster {
             let (ephemeral, serves) = (options.ephemeral, options.listen.is_some());
             move || Keys::load_or_create(&certificates, ephemeral, serves)
         });
-        let engine = match &options.snapshot {
-            Some(snapshot) if options.ephemeral => {
-                Engine::open_at(snapshot, engine_options(&options, Storage::Memory))
-                    .map_err(Error::part("engine"))
-            }
-            Some(_) => Err(Error::StoredSnapshot),
-            None => open_store(&options, &layout).await,
-        };
+        let opened = Opened::open(&options, &layout).await;
         let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout);
         // Before any error: nothing is written to the folder when it is unlocked.
         let keys = keys.await.map_err(Error::part("certificates"))?;
-        let (engine, settings, keys) = (engine?, settings?, keys?);
+        let (opened, settings, keys) = (opened?, settings?, keys?);
+        let Opened { engine, has_policy } = opened;
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.clone(),
             token_key: Some(keys.tokens.clone()),
@@ -143,7 +138,12 @@ impl EmbeddedCluster {
         };
         // From here on, a failed start must stop the components that run already.
         match started
-            .start_parts(&options, (&server, keys), settings, &node_link)
+            .start_parts(
+                &options,
+                (&server, has_policy),
+                (settings, keys),
+                &node_link,
+            )
             .await
         {
             Ok(()) => Ok(started),
@@ -157,8 +157,8 @@ impl EmbeddedCluster {
     async fn start_parts(
         &mut self,
         options: &Options,
-        (server, keys): (&ApiServer, Keys),
-        settings: Settings,
+        (server, has_policy): (&ApiServer, bool),
+        (settings, keys): (Settings, Keys),
         node_link: &NodeLink,
     ) -> Result<(), Error> {
         let volumes = self.layout.volumes(true);
@@ -233,7 +233,12 @@ impl EmbeddedCluster {
             .map(Some)
             .map_err(Error::part("node"))
         };
-        let policy = server.ensure_default_policy();
+        let policy = async {
+            match has_policy {
+                true => Ok(()),
+                false => server.ensure_default_policy().await,
+            }
+        };
         let (controllers, node, policy) = tokio::join!(controllers, node, policy);
         // Both results are stored before either is checked, so that `stop` stops
         // both.
@@ -242,6 +247,7 @@ impl EmbeddedCluster {
         controllers.map_err(Error::part("controllers"))?;
         node?;
         policy.map_err(Error::part("default roles and bindings"))?;
+        engine::keep_new(&self.engine, options);
         if options.controllers {
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.tasks.spawn(namespaces::keep(cluster));
@@ -550,38 +556,6 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>)
                 .tempdir()
                 .map_err(Error::file("create a folder in", parent))?;
             Ok((Layout::new(folder.path()), Some(folder)))
-        }
-    }
-}
-
-fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Options {
-    longshore_engine::Options {
-        storage,
-        // Until the end of the start.
-        defer_sync: true,
-        clock: Arc::new(options.clock.clone()),
-        ..longshore_engine::Options::default()
-    }
-}
-
-/// Opens the store. This process holds the instance's lock, so if the store is in
-/// use, the previous process is about to exit and release it.
-async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
-    const TRIES: u32 = 3000;
-    let mut tries = 0;
-    loop {
-        let storage = if options.ephemeral {
-            Storage::Memory
-        } else {
-            Storage::File(layout.store())
-        };
-        let opened = Engine::open(engine_options(options, storage));
-        match opened {
-            Err(OpenError::InUse { .. }) if tries < TRIES => {
-                tries += 1;
-                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-            }
-            opened => return opened.map_err(Error::part("store")),
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod controllers;
 pub mod daemon;
 mod descriptors;
 mod end;
+mod engine;
 pub mod envtest;
 mod error;
 mod example;
@@ -82,7 +83,7 @@ pub fn node_names(count: u8) -> Vec<String> {
 }
 
 /// Starts only the API server, in this process: no controllers, no node, no
-/// sockets, nothing on disk. It takes about a millisecond, one thread and little
+/// sockets, nothing on disk. It takes a few milliseconds, one thread and little
 /// memory, so that each of hundreds of tests can have its own.
 ///
 /// Nothing runs pods, finishes Jobs, collects garbage, or empties a deleted

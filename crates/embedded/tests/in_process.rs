@@ -508,3 +508,83 @@ async fn a_durable_cluster_neither_starts_from_a_snapshot_nor_returns_to_one() {
     let refused = EmbeddedCluster::start(options).await.err().unwrap();
     assert!(matches!(refused, Error::StoredSnapshot), "{refused}");
 }
+
+/// The objects that a new cluster has, as JSON.
+async fn objects(cluster: &Cluster) -> Vec<serde_json::Value> {
+    const KINDS: [&str; 9] = [
+        "namespaces",
+        "services",
+        "serviceaccounts",
+        "clusterroles",
+        "clusterrolebindings",
+        "roles",
+        "apiservices",
+        "flowschemas",
+        "priorityclasses",
+    ];
+    let mut objects = Vec::new();
+    for kind in KINDS {
+        let items = cluster
+            .kind(kind)
+            .await
+            .unwrap()
+            .list()
+            .await
+            .unwrap()
+            .items;
+        objects.extend(items.iter().map(|item| item.raw().unwrap()));
+    }
+    objects
+}
+
+#[tokio::test]
+async fn the_next_servers_of_a_process_have_equal_objects_of_their_own() {
+    let first = longshore_embedded::start_server().await.unwrap();
+    let mut options = Options::server();
+    options.clock = longshore_embedded::Clock::manual("2020-02-03T04:05:06Z".parse().unwrap());
+    let second = EmbeddedCluster::start(options).await.unwrap();
+    let (one, other) = (
+        objects(&first.cluster()).await,
+        objects(&second.cluster()).await,
+    );
+    assert!(one.len() > 100, "{}", one.len());
+    assert_eq!(one.len(), other.len());
+    for (one, other) in one.iter().zip(&other) {
+        let (uid, created) = (
+            &one["metadata"]["uid"],
+            &one["metadata"]["creationTimestamp"],
+        );
+        assert_ne!(*uid, other["metadata"]["uid"]);
+        assert_eq!(
+            other["metadata"]["creationTimestamp"],
+            "2020-02-03T04:05:06Z"
+        );
+        let one = one.to_string();
+        let one = one.replace(
+            uid.as_str().unwrap(),
+            other["metadata"]["uid"].as_str().unwrap(),
+        );
+        let one = one.replace(created.as_str().unwrap(), "2020-02-03T04:05:06Z");
+        assert_eq!(one, other.to_string());
+    }
+    // Each has its own objects and watches from now on.
+    let maps = second
+        .cluster()
+        .configmaps()
+        .in_namespace("default")
+        .unwrap();
+    let mut watch = maps.watch().await.unwrap();
+    maps.create(&json!({"metadata": {"name": "own"}}))
+        .await
+        .unwrap();
+    let event = watch.next(Some(TIMEOUT)).await.unwrap();
+    assert!(matches!(event, WatchEvent::Added(item) if item.name() == "own"));
+    let maps = first
+        .cluster()
+        .configmaps()
+        .in_namespace("default")
+        .unwrap();
+    assert!(maps.find("own").await.unwrap().is_none());
+    first.stop().await;
+    second.stop().await;
+}

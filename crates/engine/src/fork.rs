@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
+use longshore_model::time;
+
 use crate::{
+    Options,
     kinds::{Entry, Kinds},
     state::State,
 };
@@ -32,6 +35,17 @@ impl Snapshot {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.0.revision
+    }
+
+    /// Returns the start of another cluster: the objects are those of the snapshot, but created
+    /// now, with UIDs of their own. For objects that do not refer to each other by UID. `None` if
+    /// the time cannot be replaced, because its year has more than four digits.
+    #[must_use]
+    pub fn renewed(&self, options: &Options) -> Option<Self> {
+        let mut state = State::clone(&self.0);
+        let created = time::seconds(options.clock.now());
+        state.replace_objects(|object| object.renewed(&options.ids.uid(), &created))?;
+        Some(Self(Arc::new(state)))
     }
 
     /// Returns the state for a new engine. Its watches are independent of those

@@ -366,6 +366,25 @@ impl State {
         }
     }
 
+    /// Replaces each object, and drops all events. `None` if an object cannot be replaced.
+    pub(crate) fn replace_objects(
+        &mut self,
+        mut replace: impl FnMut(&Object) -> Option<Object>,
+    ) -> Option<()> {
+        self.expire();
+        for table in &mut self.tables {
+            if table.objects.is_empty() {
+                continue;
+            }
+            let objects = table.objects.iter();
+            let objects =
+                objects.map(|(key, object)| Some((key.clone(), Arc::new(replace(object)?))));
+            let objects: Option<Objects> = objects.collect();
+            Arc::make_mut(table).objects = objects?;
+        }
+        Some(())
+    }
+
     /// Drops all events.
     pub(crate) fn expire(&mut self) {
         self.compacted = self.revision;

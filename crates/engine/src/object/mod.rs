@@ -173,6 +173,24 @@ impl Object {
         }
     }
 
+    /// The same object with another UID, created at another time. `None` if their texts do not
+    /// have the same length.
+    pub(crate) fn renewed(&self, uid: &str, created: &str) -> Option<Self> {
+        const CREATED: &str = "\"creationTimestamp\":\"";
+        let text = std::str::from_utf8(&self.bytes).ok()?;
+        let at = text.find(CREATED)? + CREATED.len();
+        let before = text.get(at..)?.split('"').next()?;
+        if uid.len() != self.uid.len() || created.len() != before.len() {
+            return None;
+        }
+        let text = text.replace(&*self.uid, uid).replace(before, created);
+        Some(Self {
+            bytes: text.into(),
+            uid: uid.into(),
+            ..self.clone()
+        })
+    }
+
     /// The same object with another JSON representation.
     pub(crate) fn with_value(&self, value: &Map<String, Value>) -> Self {
         let size = self.bytes.len();

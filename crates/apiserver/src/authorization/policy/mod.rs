@@ -43,7 +43,7 @@ pub(crate) async fn ensure(engine: &Engine) -> Result<(), Error> {
                 missing.push(Create {
                     kind,
                     namespace: default.namespace.map(str::to_owned),
-                    object: default.object,
+                    object: default.object.clone(),
                     options: options(),
                 });
                 continue;
@@ -71,7 +71,7 @@ fn options() -> WriteOptions {
 async fn apply(
     engine: &Engine,
     target: Target,
-    default: DefaultObject,
+    default: &DefaultObject,
     change: Change,
 ) -> Result<(), Error> {
     match change {
@@ -92,7 +92,7 @@ async fn apply(
             let create = Create {
                 kind,
                 namespace,
-                object: default.object,
+                object: default.object.clone(),
                 options: self::options(),
             };
             engine.create(create).await.map(drop)

@@ -1,5 +1,7 @@
 //! The default roles and bindings as objects.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -26,8 +28,14 @@ pub(super) struct DefaultObject {
     pub(super) object: Value,
 }
 
-/// All default objects; roles come before their bindings.
-pub(super) fn all() -> Vec<DefaultObject> {
+/// All default objects; roles come before their bindings. Made once per process, because tests
+/// start many servers.
+pub(super) fn all() -> &'static [DefaultObject] {
+    static ALL: LazyLock<Vec<DefaultObject>> = LazyLock::new(render);
+    &ALL
+}
+
+fn render() -> Vec<DefaultObject> {
     let mut objects = Vec::new();
     for role in cluster_roles() {
         objects.push(DefaultObject {
@@ -170,7 +178,7 @@ mod tests {
             .collect();
         assert_eq!(names.len(), objects.len());
         let mut bindings = 0;
-        for one in &objects {
+        for one in objects {
             let role = &one.object["roleRef"];
             if role.is_null() {
                 continue;

@@ -1,0 +1,96 @@
+//! Opens the engine of a cluster.
+
+use std::sync::{Arc, OnceLock};
+
+use longshore_apiserver::AuthorizationMode;
+use longshore_engine::{Engine, OpenError, Snapshot, Storage};
+
+use crate::{Error, Options, layout::Layout};
+
+/// The objects of a new server in memory, which are the same for each. Tests start many
+/// servers in one process: making these objects takes most of the time.
+static NEW: OnceLock<Snapshot> = OnceLock::new();
+
+/// An engine.
+pub(crate) struct Opened {
+    pub(crate) engine: Engine,
+    /// Whether it has the default roles and bindings already.
+    pub(crate) has_policy: bool,
+}
+
+impl Opened {
+    pub(crate) async fn open(options: &Options, layout: &Layout) -> Result<Self, Error> {
+        let engine = match &options.snapshot {
+            Some(snapshot) if options.ephemeral => open_at(snapshot, options)?,
+            Some(_) => return Err(Error::StoredSnapshot),
+            None => {
+                let new = NEW.get().filter(|_| is_usual(options));
+                let new =
+                    new.and_then(|new| new.renewed(&engine_options(options, Storage::Memory)));
+                if let Some(new) = new {
+                    let engine = open_at(&new, options)?;
+                    return Ok(Self {
+                        engine,
+                        has_policy: true,
+                    });
+                }
+                open_store(options, layout).await?
+            }
+        };
+        Ok(Self {
+            engine,
+            has_policy: false,
+        })
+    }
+}
+
+/// Keeps the objects of a server that has started, and that no client has used, for the next
+/// servers of this process.
+pub(crate) fn keep_new(engine: &Engine, options: &Options) {
+    let is_server = !options.controllers && options.nodes == 0 && options.snapshot.is_none();
+    if is_server && is_usual(options) {
+        NEW.get_or_init(|| engine.snapshot());
+    }
+}
+
+/// Whether a new cluster has the objects of [`NEW`].
+fn is_usual(options: &Options) -> bool {
+    options.ephemeral && options.authorization == AuthorizationMode::Rbac
+}
+
+fn open_at(snapshot: &Snapshot, options: &Options) -> Result<Engine, Error> {
+    Engine::open_at(snapshot, engine_options(options, Storage::Memory))
+        .map_err(Error::part("engine"))
+}
+
+fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Options {
+    longshore_engine::Options {
+        storage,
+        // Until the end of the start.
+        defer_sync: true,
+        clock: Arc::new(options.clock.clone()),
+        ..longshore_engine::Options::default()
+    }
+}
+
+/// Opens the store. This process holds the instance's lock, so if the store is in
+/// use, the previous process is about to exit and release it.
+async fn open_store(options: &Options, layout: &Layout) -> Result<Engine, Error> {
+    const TRIES: u32 = 3000;
+    let mut tries = 0;
+    loop {
+        let storage = if options.ephemeral {
+            Storage::Memory
+        } else {
+            Storage::File(layout.store())
+        };
+        let opened = Engine::open(engine_options(options, storage));
+        match opened {
+            Err(OpenError::InUse { .. }) if tries < TRIES => {
+                tries += 1;
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            }
+            opened => return opened.map_err(Error::part("store")),
+        }
+    }
+}
