@@ -26,6 +26,7 @@ const CONCURRENT_SYNCS: [&str; 3] = [
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that has not been started.
+#[derive(Clone)]
 pub(crate) enum Peer {
     Ours,
     Real(PathBuf),
