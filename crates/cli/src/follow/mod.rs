@@ -45,7 +45,7 @@ pub(crate) struct How {
     pub(crate) beside: Option<mpsc::Receiver<Beside>>,
     /// How to follow the run again after it was left, for [`left`].
     pub(crate) again: Option<&'static str>,
-    /// The objects of the run, if they have been watched since before its creation.
+    /// The objects of the run, if they were watched before it was created.
     pub(crate) watched: Option<Watched>,
 }
 

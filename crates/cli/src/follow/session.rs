@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
         let is_drawn = options.unfinished;
         let cluster = target.cluster();
         let follow = match how.watched {
-            Some(watched) => Follow::watched(watched, cluster, run, &options),
+            Some(watched) => watched.follow(&options),
             None => Follow::start(cluster, run, options).await,
         };
         let follow = follow.map_err(|error| unfollowed(error, run))?;

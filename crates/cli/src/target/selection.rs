@@ -22,8 +22,8 @@ use crate::{
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArgs {
-    /// Context to use: one of [contexts] in longshore.toml, or of the kubeconfig; for `run`,
-    /// several, as in a,b: the first in which the run fits
+    /// Context to use: one of [contexts] in longshore.toml, or of the kubeconfig; for `run` and
+    /// `dev`, several, as in a,b: the first in which the run fits now
     #[arg(long, env = env::CONTEXT, hide_env_values = true)]
     context: Option<String>,
     /// Kubeconfig to use, with its current context unless --context is given
@@ -280,10 +280,11 @@ fn with_known(error: Error, names: &[String], configured: &ClusterSettings) -> E
     let known: Vec<&str> = configured.contexts.keys().map(String::as_str).collect();
     match (names, &known[..]) {
         ([], _) | (_, []) => error,
-        ([name, ..], _) => error.hint(format!(
+        // The error keeps its own remedy: the kubeconfig may have the context, but be broken.
+        ([name, ..], _) => error.details([format!(
             "longshore.toml has no context {name:?}, but {}",
             known.join(", ")
-        )),
+        )]),
     }
 }
 

@@ -36,10 +36,13 @@ pub(super) fn job_outcome(
 }
 
 pub(super) fn was_killed(pod: &PodFacts) -> bool {
-    pod.metadata.deletion_timestamp.is_some()
-        || pod.ended().is_some_and(|ended| {
-            matches!(ended.exit_code, 137 | 143) && ended.reason != "OOMKilled"
-        })
+    pod.metadata.deletion_timestamp.is_some() || ended_by_signal(pod)
+}
+
+/// Whether the command ended by a signal that ends containers, and not for lack of memory.
+pub(super) fn ended_by_signal(pod: &PodFacts) -> bool {
+    pod.ended()
+        .is_some_and(|ended| matches!(ended.exit_code, 137 | 143) && ended.reason != "OOMKilled")
 }
 
 impl Track {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use longshore_model::facts::PodFacts;
 
-use super::{Step, Track, finished};
+use super::{Step, Track, finished, outcome::ended_by_signal};
 use crate::{
     evidence::{JobEvidence, RunPod as _},
     explain::{self, Cause},
@@ -14,8 +14,6 @@ use crate::{
 
 /// The default backoff limit of a Job.
 const DEFAULT_BACKOFF_LIMIT: u32 = 6;
-/// Lower exit codes are those of commands that no signal has ended.
-const FIRST_SIGNAL: i32 = 128;
 
 /// A failed attempt.
 pub(super) struct Attempt<'a> {
@@ -68,8 +66,9 @@ impl Track {
         self.retried = Some(known);
     }
 
-    /// The failures that have restarted a JobSet: of each attempt, the first. A restart deletes
-    /// Jobs and pods at once, and creates others, possibly before the failure was seen.
+    /// The failures that have restarted a JobSet: of each attempt, the first, unless a signal
+    /// ended it, as the restart itself does. A restart deletes Jobs and pods at once, and creates
+    /// others, possibly before the failure was seen.
     fn failures_of_set(&self) -> Vec<Attempt<'_>> {
         let of_set = self.jobs.values().filter(|job| !job.is_cancelled());
         let counts = of_set.filter_map(JobEvidence::set_restarts);
@@ -77,12 +76,14 @@ impl Track {
             return Vec::new();
         };
         let mut first: BTreeMap<u32, &PodFacts> = BTreeMap::new();
-        for pod in self.pods.values().filter(|pod| pod.task().is_some()) {
-            let ends_itself = pod
-                .ended()
-                .is_some_and(|ended| ended.exit_code < FIRST_SIGNAL);
+        for pod in self.pods.values() {
+            let job = pod.task().and_then(|task| self.jobs.get(&task.role));
+            let counts = job.is_some_and(|job| !job.never_retries(pod) && !job.ignores(pod));
+            let ends_itself = pod.ended().is_some() && !ended_by_signal(pod);
             let attempt = pod.attempts_before();
-            if attempt < restarts && pod.has_failed() && ends_itself {
+            // Restarts after disruptions may lead to numbers above the limit.
+            let is_counted = counts && attempt < restarts && attempt < limit;
+            if is_counted && pod.has_failed() && ends_itself {
                 let known = first.entry(attempt).or_insert(pod);
                 if finished(pod) < finished(known) {
                     *known = pod;

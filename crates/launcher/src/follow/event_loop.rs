@@ -135,7 +135,9 @@ impl EventLoop {
     }
 
     async fn handle_all(&mut self, watched: Watched) -> Result<Result<(), Error>, ReceiverDropped> {
-        let Watched { mut pods, mut jobs } = watched;
+        let Watched {
+            mut pods, mut jobs, ..
+        } = watched;
         // Existing objects form the initial state.
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;

@@ -26,7 +26,6 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::run::Run;
 pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
-use event_loop::EventLoop;
 use liveness::Liveness;
 pub use watched::Watched;
 
@@ -104,29 +103,7 @@ impl Follow {
         run: &Run,
         options: FollowOptions,
     ) -> Result<Self, Error> {
-        let watched = Watched::open(cluster, run).await?;
-        Self::watched(watched, cluster, run, &options)
-    }
-
-    /// Starts following a run whose objects are watched already.
-    ///
-    /// # Errors
-    /// The name of the run's namespace is invalid.
-    pub fn watched(
-        watched: Watched,
-        cluster: &Cluster,
-        run: &Run,
-        options: &FollowOptions,
-    ) -> Result<Self, Error> {
-        let (sender, events) = mpsc::channel(QUEUE);
-        let event_loop = EventLoop::new(cluster, run, options, sender)?;
-        let liveness = event_loop.liveness();
-        let worker = tokio::spawn(event_loop.run(watched));
-        Ok(Self {
-            events,
-            liveness,
-            worker,
-        })
+        Watched::open(cluster, run).await?.follow(&options)
     }
 
     /// The next event; `None` after the last. Cancel-safe: no event is lost.

@@ -2,14 +2,18 @@
 
 use longshore_client::{Changes, Cluster, kinds};
 
-use super::{Error, outage};
+use tokio::sync::mpsc;
+
+use super::{Error, Follow, FollowOptions, QUEUE, event_loop::EventLoop, outage};
 use crate::run::Run;
 
-/// The pods and Jobs of a run, watched from a time on. If they are watched before the run is
-/// created, its follower misses none of them, also if they are deleted within milliseconds, as a
-/// JobSet does when it restarts.
+/// The watched pods and Jobs of a run. If they are watched before the run is created, its
+/// follower misses none of them, also if they are deleted within milliseconds, as a JobSet does
+/// when it restarts.
 #[derive(Debug)]
 pub struct Watched {
+    cluster: Cluster,
+    run: Run,
     pub(super) pods: Changes<kinds::Pod>,
     pub(super) jobs: Changes<kinds::Job>,
 }
@@ -25,8 +29,26 @@ impl Watched {
         let caches = || async { futures::try_join!(pods.cache(), jobs.cache()) };
         let (pods, jobs) = outage::retry(caches).await?;
         Ok(Self {
+            cluster: cluster.clone(),
+            run: run.clone(),
             pods: pods.subscribe(),
             jobs: jobs.subscribe(),
+        })
+    }
+
+    /// Follows the run.
+    ///
+    /// # Errors
+    /// The name of the run's namespace is invalid.
+    pub fn follow(self, options: &FollowOptions) -> Result<Follow, Error> {
+        let (sender, events) = mpsc::channel(QUEUE);
+        let event_loop = EventLoop::new(&self.cluster, &self.run, options, sender)?;
+        let liveness = event_loop.liveness();
+        let worker = tokio::spawn(event_loop.run(self));
+        Ok(Follow {
+            events,
+            liveness,
+            worker,
         })
     }
 }

@@ -14,7 +14,14 @@ use super::{Finding, Needs, Report};
 /// `needs` include the defaults of the LimitRanges.
 pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {
     let mut found = BTreeSet::new();
-    for role in &needs.roles {
+    let mut of_notifier = BTreeSet::new();
+    let notifier = needs.notifier.iter().map(|role| (role, true));
+    let roles = needs.roles.iter().map(|role| (role, false));
+    for (role, is_notifier) in roles.chain(notifier) {
+        let found = match is_notifier {
+            true => &mut of_notifier,
+            false => &mut found,
+        };
         for range in ranges {
             for item in &range.spec.limits {
                 let problems = match item.kind.as_str() {
@@ -43,6 +50,12 @@ pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut R
     }
     let remedy = "set `cpu` and `memory` within these bounds, or have the LimitRange changed";
     let findings = found
+        .into_iter()
+        .map(|problem| Finding::new(Cause::LimitRange, problem, remedy));
+    report.refusals.extend(findings);
+    let remedy = "run without `webhook`, or have the LimitRange changed: the pod that calls the \
+                  webhook requests nothing, and is limited to half a CPU and 256 MiB";
+    let findings = of_notifier
         .into_iter()
         .map(|problem| Finding::new(Cause::LimitRange, problem, remedy));
     report.refusals.extend(findings);

@@ -138,12 +138,13 @@ impl Launch<'_> {
             ui::warning(note);
         }
         // Tasks may end, and even be deleted, before the creation of the run is answered.
+        // `longshore dev` follows its run later.
         let watched = match purpose {
-            Purpose::Follow => {
+            Purpose::Follow if self.develop.is_none() => {
                 let run = plan.as_run();
                 Some(interrupt.unless(Watched::open(cluster, &run)).await??)
             }
-            Purpose::Detach => None,
+            _ => None,
         };
         let run = submission::start(cluster, &plan, interrupt).await?;
         delivered.submitted();

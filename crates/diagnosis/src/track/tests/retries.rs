@@ -181,7 +181,10 @@ fn a_failure_that_is_seen_after_the_restart_of_its_jobset_is_reported_once() {
                 "annotations": {"longshore.dev/max-restarts": "2"},
                 "ownerReferences": [{"kind": "JobSet", "name": "run", "uid": "s", "controller": true}],
             },
-            "spec": {"backoffLimit": 0},
+            "spec": {"backoffLimit": 0, "podFailurePolicy": {"rules": [{
+                "action": "FailJob",
+                "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+            }]}},
         });
         Seen::Job(Box::new(serde_json::from_value(job).unwrap()))
     };
@@ -208,11 +211,20 @@ fn a_failure_that_is_seen_after_the_restart_of_its_jobset_is_reported_once() {
     let steps = track.see(pod("0", 1, ended(7, 1)), at(3));
     assert_eq!(consequences(&steps), [""; 0]);
     track.see(job("2"), at(4));
-    let steps = track.see(pod("1", 1, ended(8, 3)), at(4));
+    // It was disrupted, and its program handled the signal.
+    let steps = track.see(disrupted(pod("1", 0, ended(1, 3))), at(4));
+    assert_eq!(consequences(&steps), [""; 0]);
+    let mut out_of_memory = ended(137, 3);
+    out_of_memory["containerStatuses"][0]["state"]["terminated"]["reason"] = json!("OOMKilled");
+    let steps = track.see(pod("1", 1, out_of_memory), at(4));
     assert_eq!(
         consequences(&steps),
         ["attempt 2 of 3, restarting all tasks"]
     );
+    // Restarts after disruptions do not count, so there may be more than the limit.
+    track.see(job("3"), at(5));
+    let steps = track.see(pod("2", 1, ended(9, 4)), at(5));
+    assert_eq!(consequences(&steps), [""; 0]);
 }
 
 #[test]

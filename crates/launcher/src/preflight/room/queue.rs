@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use longshore_client::{Cluster, Error};
 use longshore_diagnosis::{
     explain::Cause,
-    fit::{exact, people},
+    fit::{self, exact, people},
 };
 use longshore_model::facts::Condition;
 use serde::Deserialize;
 
 use super::{Finding, LIMIT, Needs, Room};
 use crate::{kueue, queries};
+
+/// What rounding may add to sums of amounts.
+const TOLERANCE: f64 = 1e-6;
 
 /// A queue, if it can be read.
 #[derive(Debug, Default)]
@@ -73,6 +76,7 @@ struct Reserved {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Flavor {
+    name: String,
     resources: Vec<Amount>,
 }
 
@@ -190,24 +194,43 @@ pub(super) fn room(name: &str, state: &State, needs: &Needs) -> Room {
 /// The first resource of which the queue has too little left, what the run requests, and what is
 /// left.
 fn shortage(quota: &ClusterQueue, needs: &Needs) -> Option<(String, f64, f64)> {
-    let mut left: BTreeMap<&str, f64> = BTreeMap::new();
+    // By resource and flavor.
+    let mut left: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
     let groups = quota.spec.resource_groups.iter();
-    let nominal = groups.flat_map(|group| &group.flavors);
-    for amount in nominal.flat_map(|flavor| &flavor.resources) {
-        let number = amount.nominal_quota.as_ref().map_or(0.0, Number::value);
-        *left.entry(&amount.name).or_default() += number;
+    for flavor in groups.flat_map(|group| &group.flavors) {
+        for amount in &flavor.resources {
+            let number = amount.nominal_quota.as_ref().map_or(0.0, Number::value);
+            let of_resource = left.entry(&amount.name).or_default();
+            *of_resource.entry(&flavor.name).or_default() += number;
+        }
     }
-    let reserved = quota.status.flavors_reservation.iter();
-    for amount in reserved.flat_map(|flavor| &flavor.resources) {
-        if let Some(rest) = left.get_mut(amount.name.as_str()) {
-            *rest -= amount.total.as_ref().map_or(0.0, Number::value);
+    for flavor in &quota.status.flavors_reservation {
+        for amount in &flavor.resources {
+            let of_resource = left.get_mut(amount.name.as_str());
+            let rest = of_resource.and_then(|flavors| flavors.get_mut(flavor.name.as_str()));
+            if let Some(rest) = rest {
+                *rest -= amount.total.as_ref().map_or(0.0, Number::value);
+            }
         }
     }
     let mut asked = needs.requests();
     asked.insert("pods".to_owned(), needs.pods());
-    asked.into_iter().find_map(|(name, asks)| {
-        let free = *left.get(name.as_str())?;
-        (asks > free + 1e-6).then_some((name, asks, free))
+    let of_all = asked.into_iter().find_map(|(name, asks)| {
+        let free = left.get(name.as_str())?.values().sum();
+        (asks > free + TOLERANCE).then_some((name, asks, free))
+    });
+    // Kueue gives all tasks of a role the same flavor.
+    let of_roles = needs.roles.iter().flat_map(|role| {
+        let tasks = f64::from(role.tasks);
+        let requests = fit::requests(&role.spec).into_iter();
+        requests.map(move |(name, number)| (name, number * tasks))
+    });
+    of_all.or_else(|| {
+        of_roles.into_iter().find_map(|(name, asks)| {
+            let flavors = left.get(name.as_str())?.values();
+            let free = flavors.copied().fold(0.0, f64::max);
+            (asks > free + TOLERANCE).then_some((name, asks, free))
+        })
     })
 }
 
@@ -241,13 +264,15 @@ mod tests {
         }
     }
 
-    /// A quota of 4 CPUs in two flavors, of which `used` are reserved.
+    /// A quota of 4 CPUs in two flavors, 3 of `large` and 1 of `small`, of which `used` of `large`
+    /// are reserved.
     fn quota(used: &str, spec: Value) -> Value {
-        let flavor = |key: &str, amount: &str| json!({"name": "f", "resources": [{"name": "cpu", key: amount}]});
+        let flavor = |name: &str, key: &str, amount: &str| json!({"name": name, "resources": [{"name": "cpu", key: amount}]});
         let mut spec = spec;
-        spec["resourceGroups"] =
-            json!([{"flavors": [flavor("nominalQuota", "3"), flavor("nominalQuota", "1")]}]);
-        json!({"spec": spec, "status": {"flavorsReservation": [flavor("total", used)]}})
+        spec["resourceGroups"] = json!([{"flavors": [
+            flavor("large", "nominalQuota", "3"), flavor("small", "nominalQuota", "1"),
+        ]}]);
+        json!({"spec": spec, "status": {"flavorsReservation": [flavor("large", "total", used)]}})
     }
 
     fn verdict(local: Value, quota: Option<Value>) -> String {
@@ -261,7 +286,12 @@ mod tests {
     #[test]
     fn quotas() {
         let idle = || json!({"status": {"pendingWorkloads": 0}});
-        assert_eq!(verdict(idle(), Some(quota("2", json!({})))), "free");
+        assert_eq!(verdict(idle(), Some(quota("1", json!({})))), "free");
+        // Both tasks get the same flavor.
+        assert_eq!(
+            verdict(idle(), Some(quota("2", json!({})))),
+            "the queue \"team\" has 1 of cpu left, and the run requests 2"
+        );
         assert_eq!(
             verdict(idle(), Some(quota("2500m", json!({})))),
             "the queue \"team\" has 1500m of cpu left, and the run requests 2"
