@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use longshore_client::{Change, Cluster, kinds};
+use longshore_client::{Change, Changes, Cluster, kinds};
 use longshore_diagnosis::{
     evidence::{JobEvidence, RunPod as _},
     outcome::{Ending, Outcome},
@@ -23,7 +23,6 @@ use super::{
     reader::ReaderContext,
     recheck::{self, Recheck},
     stop::stop_rest,
-    watched::Watched,
 };
 use crate::{run::Run, runs};
 
@@ -126,18 +125,19 @@ impl EventLoop {
 
     /// Runs until the outcome was reported, the connection is closed, or the receiver of the
     /// events is dropped.
-    pub(super) async fn run(mut self, watched: Watched) {
-        let result = self.handle_all(watched).await;
+    pub(super) async fn run(mut self, pods: Changes<kinds::Pod>, jobs: Changes<kinds::Job>) {
+        let result = self.handle_all(pods, jobs).await;
         if let Ok(Err(error)) = result {
             // The receiver may be dropped.
             let _ = self.events.send(Err(error)).await;
         }
     }
 
-    async fn handle_all(&mut self, watched: Watched) -> Result<Result<(), Error>, ReceiverDropped> {
-        let Watched {
-            mut pods, mut jobs, ..
-        } = watched;
+    async fn handle_all(
+        &mut self,
+        mut pods: Changes<kinds::Pod>,
+        mut jobs: Changes<kinds::Job>,
+    ) -> Result<Result<(), Error>, ReceiverDropped> {
         // Existing objects form the initial state.
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;

@@ -14,8 +14,8 @@ use crate::run::Run;
 pub struct Watched {
     cluster: Cluster,
     run: Run,
-    pub(super) pods: Changes<kinds::Pod>,
-    pub(super) jobs: Changes<kinds::Job>,
+    pods: Changes<kinds::Pod>,
+    jobs: Changes<kinds::Job>,
 }
 
 impl Watched {
@@ -44,7 +44,7 @@ impl Watched {
         let (sender, events) = mpsc::channel(QUEUE);
         let event_loop = EventLoop::new(&self.cluster, &self.run, options, sender)?;
         let liveness = event_loop.liveness();
-        let worker = tokio::spawn(event_loop.run(self));
+        let worker = tokio::spawn(event_loop.run(self.pods, self.jobs));
         Ok(Follow {
             events,
             liveness,
