@@ -83,8 +83,9 @@ pub fn node_names(count: u8) -> Vec<String> {
 }
 
 /// Starts only the API server, in this process: no controllers, no node, no
-/// sockets, nothing on disk. It takes a few milliseconds, one thread and little
-/// memory, so that each of hundreds of tests can have its own.
+/// sockets, nothing on disk. The first of a process takes a few milliseconds, the
+/// next less than one, with one thread and little memory each, so that each of
+/// hundreds of tests can have its own.
 ///
 /// Nothing runs pods, finishes Jobs, collects garbage, or empties a deleted
 /// namespace. Objects do not change unless a client changes them.
