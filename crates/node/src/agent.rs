@@ -132,10 +132,15 @@ impl NodeAgent {
             last_end,
             clock,
         } = options;
-        let data = data_folder::create(&data_dir).map_err(|source| Error::DataFolder {
+        let unusable = |source| Error::DataFolder {
             path: data_dir.clone(),
             source,
-        })?;
+        };
+        let data = data_folder::create(&data_dir).map_err(unusable)?;
+        let mut removed = data_folder::earlier_nodes(&data).map_err(unusable)?;
+        removed.retain(|name| !names.contains(name));
+        // Also if this agent ends before it has removed the others.
+        data_folder::record_nodes(&data, names.iter().chain(&removed)).map_err(unusable)?;
         let spawner = Spawner::start(&data.join(data_folder::PROBE))
             .await
             .map_err(Error::Spawner)?;
@@ -164,13 +169,14 @@ impl NodeAgent {
             })
             .collect();
         let joining = nodes.iter().map(|(info, _)| join(&cluster, info, &clock));
-        let (caches, dns, removed) = futures::join!(
+        let (caches, dns, is_removed) = futures::join!(
             try_join_all(joining),
             dns::open(&cluster),
-            node::remove_earlier(&cluster, &names)
+            node::remove(&cluster, &removed)
         );
         let caches = caches?;
-        removed.map_err(Error::EarlierNodes)?;
+        is_removed.map_err(Error::EarlierNodes)?;
+        data_folder::record_nodes(&data, &names).map_err(unusable)?;
 
         let mut background = JoinSet::new();
         for (info, _) in &nodes {

@@ -17,6 +17,34 @@ pub(crate) const MOUNT_BASE: &str = "base";
 /// The folder of the tests of what the kernel permits.
 pub(crate) const PROBE: &str = "probe";
 
+/// The names of the nodes of the agent, one per line.
+const NODES: &str = "nodes";
+
+/// The names of the nodes of the earlier agents that used the folder, without those that were
+/// removed.
+pub(crate) fn earlier_nodes(data: &Path) -> io::Result<Vec<String>> {
+    match fs::read_to_string(data.join(NODES)) {
+        Ok(names) => Ok(names.lines().map(str::to_owned).collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Records the names of nodes before they are registered, or after others were removed.
+pub(crate) fn record_nodes<'a>(
+    data: &Path,
+    names: impl IntoIterator<Item = &'a String>,
+) -> io::Result<()> {
+    let mut text = String::new();
+    for name in names {
+        text.push_str(name);
+        text.push('\n');
+    }
+    let new = data.join(format!("{NODES}.new"));
+    fs::write(&new, text)?;
+    fs::rename(new, data.join(NODES))
+}
+
 /// Creates the folder and those in it, if they are missing. Returns the canonical path.
 pub(crate) fn create(data: &Path) -> io::Result<PathBuf> {
     // The directory contains secrets of pods: no other user may read them.

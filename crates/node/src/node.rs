@@ -96,21 +96,25 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
 /// The container runtime that nodes of this agent report, without its version.
 const RUNTIME: &str = "longshore";
 
-/// Deletes the nodes of agents of this program that this agent does not have, and their Leases:
-/// a cluster has one agent. Their pods are deleted by the controllers.
-pub(crate) async fn remove_earlier(cluster: &Cluster, names: &[String]) -> Result<(), Error> {
+/// Deletes nodes that an earlier agent had, and their Leases. Their pods are deleted by the
+/// controllers.
+pub(crate) async fn remove(cluster: &Cluster, names: &[String]) -> Result<(), Error> {
     let nodes = cluster.nodes();
-    for item in nodes.list().await?.items {
-        if names.iter().any(|name| name == item.name()) || !is_of_an_agent(&item.raw()?) {
+    for name in names {
+        let found = nodes.find(name).await?;
+        // Another program may have taken the name.
+        if !found.map_or(Ok(false), |node| {
+            node.raw().map(|node| is_of_an_agent(&node))
+        })? {
             continue;
         }
-        tracing::info!(node = item.name(), "removing a node of an earlier start");
+        tracing::info!(node = name, "removing a node of an earlier start");
         let leases = cluster.leases().in_namespace(LEASES)?;
-        match leases.delete(item.name(), &DeleteOptions::default()).await {
+        match leases.delete(name, &DeleteOptions::default()).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}
         }
-        match nodes.delete(item.name(), &DeleteOptions::default()).await {
+        match nodes.delete(name, &DeleteOptions::default()).await {
             Err(error) if !error.is_not_found() => return Err(error),
             _ => {}
         }

@@ -433,3 +433,30 @@ async fn each_container_starts_in_its_own_empty_folder() {
     tokio::time::timeout(TIMEOUT, gone).await.unwrap();
     stage.stop().await;
 }
+
+#[tokio::test]
+async fn an_agent_removes_only_the_nodes_of_its_own_data_folder() {
+    let stage = Stage::new().await;
+    let names = async || {
+        let nodes = stage.cluster.nodes().list().await.unwrap().items;
+        let names = nodes.iter().map(|node| node.name().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    let other = NodeAgent::start(stage.options("other", "another"))
+        .await
+        .unwrap();
+    assert_eq!(names().await, ["here", "other"]);
+    other.stop().await;
+    let renamed = NodeAgent::start(stage.options("renamed", "another"))
+        .await
+        .unwrap();
+    assert_eq!(names().await, ["here", "renamed"]);
+    let leases = stage
+        .cluster
+        .leases()
+        .in_namespace("kube-node-lease")
+        .unwrap();
+    assert!(leases.find("other").await.unwrap().is_none());
+    renamed.stop().await;
+    stage.stop().await;
+}

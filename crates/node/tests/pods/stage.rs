@@ -50,10 +50,19 @@ impl Stage {
     }
 
     pub(super) async fn start(&mut self) {
-        let options = Options {
+        let agent = NodeAgent::start(self.options("here", "data"))
+            .await
+            .unwrap();
+        agent.run_pods();
+        self.agent = Some(agent);
+    }
+
+    /// The options of an agent with a node and a data folder of these names.
+    pub(super) fn options(&self, node: &str, data: &str) -> Options {
+        Options {
             cluster: self.cluster.clone(),
-            nodes: vec!["here".to_owned()],
-            data_dir: self.folder.path().join("data"),
+            nodes: vec![node.to_owned()],
+            data_dir: self.folder.path().join(data),
             path_prepend: None,
             access: self.access.clone(),
             log_limits: LogLimits::default(),
@@ -67,10 +76,7 @@ impl Stage {
             collect_files: self.collect_files.clone(),
             last_end: None,
             clock: longshore_clock::Clock::system(),
-        };
-        let agent = NodeAgent::start(options).await.unwrap();
-        agent.run_pods();
-        self.agent = Some(agent);
+        }
     }
 
     /// Creates a pod and binds it.
