@@ -30,7 +30,8 @@ pub(crate) fn earlier_nodes(data: &Path) -> io::Result<Vec<String>> {
     }
 }
 
-/// Records the names of nodes before they are registered, or after others were removed.
+/// Records the names of nodes before they are registered, or after others were removed. Writes
+/// nothing if they are recorded already, so that a start needs no space on the disk for it.
 pub(crate) fn record_nodes<'a>(
     data: &Path,
     names: impl IntoIterator<Item = &'a String>,
@@ -39,6 +40,9 @@ pub(crate) fn record_nodes<'a>(
     for name in names {
         text.push_str(name);
         text.push('\n');
+    }
+    if fs::read_to_string(data.join(NODES)).is_ok_and(|known| known == text) {
+        return Ok(());
     }
     let new = data.join(format!("{NODES}.new"));
     fs::write(&new, text)?;
