@@ -6,7 +6,9 @@ use jiff::Timestamp;
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
-    outcome::{job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed},
+    outcome::{
+        cancelled, job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed,
+    },
     waited,
 };
 use crate::evidence::RunPod as _;
@@ -30,6 +32,7 @@ impl Track {
             .map(|found| (found, false))
             .or_else(|| Some((self.failed_job()?, true)))
             .or_else(|| Some((self.cancelled().or_else(|| self.success())?, false)))
+            .or_else(|| Some((self.removed()?, true)))
             .or_else(|| Some((self.stopped().or_else(|| self.not_started(now))?, true)));
         if let Some(((outcome, evidence), unseen)) = found {
             self.decided = true;
@@ -105,25 +108,14 @@ impl Track {
     }
 
     fn cancelled(&self) -> Option<(Outcome, BTreeSet<String>)> {
-        let reason = if self.jobs.values().any(JobEvidence::is_cancelled) {
-            "the run was cancelled"
-        } else if self.jobs.is_empty() && !self.all_done() {
-            "the run was removed"
-        } else {
-            return None;
-        };
-        let outcome = Outcome {
-            ending: Ending::Cancelled,
-            exit_code: 130,
-            task: None,
-            reason: reason.to_owned(),
-            remedy: None,
-            explanation: None,
-            gaps: 0,
-            began: None,
-            finished: None,
-        };
-        Some((outcome, BTreeSet::new()))
+        let is_cancelled = self.jobs.values().any(JobEvidence::is_cancelled);
+        is_cancelled.then(|| (cancelled("the run was cancelled"), BTreeSet::new()))
+    }
+
+    /// The run has no Jobs. If it was created a moment ago, the watch may not have reported them.
+    fn removed(&self) -> Option<(Outcome, BTreeSet<String>)> {
+        let is_removed = self.jobs.is_empty() && !self.all_done();
+        is_removed.then(|| (cancelled("the run was removed"), BTreeSet::new()))
     }
 
     /// The cluster was stopped, as recorded on the Jobs. The end of the pods is then not their

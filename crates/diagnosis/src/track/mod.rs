@@ -90,8 +90,8 @@ pub enum Step {
         outcome: Outcome,
         /// The uids of the pods whose logs belong to the decision and must be read to the end.
         evidence: BTreeSet<String>,
-        /// Whether it depends on missing pods. The watch may lag behind, for example after an
-        /// outage of the server.
+        /// Whether it depends on missing pods or Jobs. The watch may lag behind, for example after
+        /// an outage of the server.
         unseen: bool,
     },
 }

@@ -101,3 +101,18 @@ pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
 pub(super) fn not_started(explanation: Explanation) -> Outcome {
     explained(Ending::NotStarted, 4, explanation)
 }
+
+/// The outcome of a run that ended because the user wanted it.
+pub(super) fn cancelled(reason: &str) -> Outcome {
+    Outcome {
+        ending: Ending::Cancelled,
+        exit_code: 130,
+        task: None,
+        reason: reason.to_owned(),
+        remedy: None,
+        explanation: None,
+        gaps: 0,
+        began: None,
+        finished: None,
+    }
+}

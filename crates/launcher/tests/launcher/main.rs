@@ -11,4 +11,5 @@ mod s3;
 mod store;
 mod submit;
 mod supervise;
+mod watched;
 mod watched_pods;

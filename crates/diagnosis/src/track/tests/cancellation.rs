@@ -29,3 +29,22 @@ fn cancelled_and_removed_runs_end() {
     let steps = removed.see(Seen::JobGone("main".into()), at(2));
     assert_eq!(outcome(&steps).unwrap().0.reason, "the run was removed");
 }
+
+/// A run that was created a moment ago, before its watch reports it, is not taken for removed.
+#[test]
+fn a_run_without_jobs_is_looked_at_again_before_it_counts_as_removed() {
+    let mut track = Track::new(vec![role("main", 1)], Duration::from_secs(600), at(0));
+    let steps = track.see(Seen::Synced, at(1));
+    let Some(Step::Decided {
+        outcome,
+        unseen: true,
+        ..
+    }) = steps.last()
+    else {
+        panic!("{steps:?}")
+    };
+    assert_eq!(outcome.ending, Ending::Cancelled);
+    track.reconsider();
+    let steps = track.see(job("main", json!({})), at(1));
+    assert_eq!(super::outcome(&steps), None);
+}

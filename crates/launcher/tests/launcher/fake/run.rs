@@ -72,7 +72,12 @@ pub(crate) async fn follow_with(
     run: &Run,
     options: FollowOptions,
 ) -> (Vec<String>, Outcome) {
-    let mut follow = Follow::start(&fake.cluster(), run, options).await.unwrap();
+    let follow = Follow::start(&fake.cluster(), run, options).await;
+    to_end(follow.unwrap()).await
+}
+
+/// The lines and the outcome that a follower reports.
+pub(crate) async fn to_end(mut follow: Follow) -> (Vec<String>, Outcome) {
     let mut lines = Vec::new();
     while let Some(event) = follow.next().await {
         match event.unwrap() {
