@@ -81,12 +81,13 @@ const LAUNCHER: [&str; 7] = ["pack", "run", "dev", "chatty", "outputs", "sweeps"
 const COMBINATIONS: usize = 1_000;
 
 fn main() -> Result<(), Failure> {
-    // Measures one client in a separate process, which the benchmark `client` starts.
+    // Some benchmarks start this program as other processes.
     let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() == Some(client::CHILD) {
-        return client::child(arguments);
+    match arguments.next().as_deref() {
+        Some(client::CHILD) => client::child(arguments),
+        Some(page::TASK) => page::write_lines(arguments),
+        _ => benchmarks(),
     }
-    benchmarks()
 }
 
 #[tokio::main]

@@ -17,8 +17,14 @@ const OBJECTS: usize = 1_000;
 pub(crate) async fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     let server = started(runs, Options::server).await?;
     report.figure("API server in this process", millis(server), "5 ms");
+    let options = || Options {
+        controllers: true,
+        ..Options::server()
+    };
+    let controllers = started(runs, options).await?;
+    report.figure("the same, with controllers", millis(controllers), "5 ms");
     let cluster = started(runs, Options::default).await?;
-    report.figure("the same, controllers and node", millis(cluster), "5 ms");
+    report.figure("the same, and with a node", millis(cluster), "");
     snapshots(report, runs).await?;
     let in_process = median_async(runs, async || {
         let cluster = longshore::embedded::start().await?;
