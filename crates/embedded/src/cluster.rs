@@ -58,6 +58,9 @@ pub struct EmbeddedCluster {
     folder: Option<tempfile::TempDir>,
 }
 
+/// A part of the start, for errors.
+const POLICY: &str = "default roles and bindings";
+
 /// The TLS endpoint.
 struct Endpoint {
     url: String,
@@ -106,7 +109,10 @@ impl EmbeddedCluster {
         // Before any error: nothing is written to the folder when it is unlocked.
         let keys = keys.await.map_err(Error::part("certificates"))?;
         let (opened, settings, keys) = (opened?, settings?, keys?);
-        let Opened { engine, has_policy } = opened;
+        let Opened {
+            engine,
+            mut has_policy,
+        } = opened;
         let server = ApiServer::new(longshore_apiserver::Options {
             engine: engine.clone(),
             token_key: Some(keys.tokens.clone()),
@@ -120,6 +126,12 @@ impl EmbeddedCluster {
         });
         if let Some(log) = &audit {
             server.record_to(log.clone());
+        }
+        if options.ephemeral && !has_policy {
+            let ensured = server.ensure_default_policy().await;
+            ensured.map_err(Error::part(POLICY))?;
+            engine::keep_new(&engine, &options);
+            has_policy = true;
         }
         let mut started = Self {
             engine,
@@ -246,8 +258,7 @@ impl EmbeddedCluster {
         let node = node.map(|agent| self.node = agent);
         controllers.map_err(Error::part("controllers"))?;
         node?;
-        policy.map_err(Error::part("default roles and bindings"))?;
-        engine::keep_new(&self.engine, options);
+        policy.map_err(Error::part(POLICY))?;
         if options.controllers {
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.tasks.spawn(namespaces::keep(cluster));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use longshore_apiserver::AuthorizationMode;
-use longshore_engine::{Engine, OpenError, Snapshot, Storage};
+use longshore_engine::{Engine, OpenError, ReadVersion, Snapshot, Storage};
 
 use crate::{Error, Options, layout::Layout};
 
@@ -21,7 +21,11 @@ pub(crate) struct Opened {
 impl Opened {
     pub(crate) async fn open(options: &Options, layout: &Layout) -> Result<Self, Error> {
         let engine = match &options.snapshot {
-            Some(snapshot) if options.ephemeral => open_at(snapshot, options)?,
+            Some(snapshot) if options.ephemeral => {
+                let engine = open_at(snapshot, options)?;
+                let has_policy = has_policy(&engine);
+                return Ok(Self { engine, has_policy });
+            }
             Some(_) => return Err(Error::StoredSnapshot),
             None => {
                 let new = NEW.get().filter(|_| is_usual(options));
@@ -44,13 +48,20 @@ impl Opened {
     }
 }
 
-/// Keeps the objects of a server that has started, and that no client has used, for the next
-/// servers of this process.
+/// Keeps the objects of a new server that no client has used, for the next servers of this
+/// process.
 pub(crate) fn keep_new(engine: &Engine, options: &Options) {
-    let is_server = !options.controllers && options.nodes == 0 && options.snapshot.is_none();
-    if is_server && is_usual(options) {
+    if is_usual(options) && options.snapshot.is_none() {
         NEW.get_or_init(|| engine.snapshot());
     }
+}
+
+/// Whether a snapshot is of a server that had the default roles: this version made them, so
+/// they are complete unless a client has changed them.
+fn has_policy(engine: &Engine) -> bool {
+    let roles = engine.find("rbac.authorization.k8s.io", "v1", "clusterroles");
+    let role = roles.map(|kind| engine.get(&kind, None, "cluster-admin", ReadVersion::Latest));
+    role.is_some_and(|role| role.is_ok())
 }
 
 /// Whether a new cluster has the objects of [`NEW`].

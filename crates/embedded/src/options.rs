@@ -26,7 +26,8 @@ pub struct Options {
     /// An additional path for the kubeconfig, which is always written to the
     /// instance's folder. Requires `listen`.
     pub kubeconfig: Option<PathBuf>,
-    /// Start with the objects of another cluster. Requires `ephemeral`.
+    /// Start with the objects of another cluster, as they are. If they have no default roles,
+    /// because roles did not decide there, these are added. Requires `ephemeral`.
     pub snapshot: Option<Snapshot>,
     /// The clock of the cluster: its API server, its controllers and its nodes. With a
     /// manual clock, time stands still until a test advances it

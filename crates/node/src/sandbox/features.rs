@@ -1,6 +1,8 @@
 //! Detects, once, which namespaces the kernel allows this process.
 
-use std::{ffi::CString, io, path::Path};
+use std::{ffi::CString, io, path::Path, sync::OnceLock};
+
+use tokio::sync::oneshot;
 
 use super::{
     child::{self, Limits, Program, Step, Strings, c_string},
@@ -35,8 +37,30 @@ impl Features {
         self.namespaces != 0
     }
 
+    /// Returns what the kernel allows this process. `scratch` is a directory to mount over.
+    pub(super) async fn of_this_process(scratch: &Path) -> io::Result<Self> {
+        /// Later agents of this process are allowed the same.
+        static FOUND: OnceLock<Features> = OnceLock::new();
+        if let Some(found) = FOUND.get() {
+            return Ok(found.clone());
+        }
+        let (detected, features) = oneshot::channel();
+        let scratch = scratch.to_owned();
+        let thread = std::thread::Builder::new().name("longshore-features".to_owned());
+        thread.spawn(move || {
+            child::block_signals();
+            let _ = detected.send(Self::detect(&scratch));
+        })?;
+        let features = features.await;
+        let features = features.map_err(|_| io::Error::other("the detection ended"))?;
+        if features.refusal.is_none() {
+            let _ = FOUND.set(features.clone());
+        }
+        Ok(features)
+    }
+
     /// Tries the namespaces in a child; `scratch` is a directory to mount over.
-    pub(super) fn detect(scratch: &Path) -> Self {
+    fn detect(scratch: &Path) -> Self {
         let plain = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
         let mut refusal = None;
         for namespaces in [plain, plain | libc::CLONE_NEWUSER] {

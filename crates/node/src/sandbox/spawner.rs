@@ -3,7 +3,7 @@
 //! They live as long as the agent, because the kernel sends the parent-death
 //! signal when the parent *thread* ends. A thread waits while the child sets up
 //! the container, so there are several: mounts of a volume that does not answer
-//! hold up one of them.
+//! hold up one of them. Each starts when it is needed for the first time.
 
 use std::{
     ffi::OsStr,
@@ -15,7 +15,7 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     thread::JoinHandle,
@@ -106,15 +106,14 @@ struct Worker {
 }
 
 impl Worker {
-    /// Starts a thread, which calls `first` before it starts processes.
-    fn start(queue: Queue, first: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+    /// Starts a thread, which reduces `waiting` by each request that it has processed.
+    fn start(queue: Queue, waiting: Arc<AtomicUsize>) -> io::Result<Self> {
         let is_busy = Arc::new(AtomicBool::new(false));
         let busy = Arc::clone(&is_busy);
         let handle = std::thread::Builder::new()
             .name("longshore-spawn".to_owned())
             .spawn(move || {
                 child::block_signals();
-                first();
                 let mut stack = Stack::new();
                 loop {
                     // The lock is held until the next request is there.
@@ -127,42 +126,79 @@ impl Worker {
                     // The container may use them already.
                     pipe::close(request.streams);
                     busy.store(false, Ordering::Relaxed);
+                    waiting.fetch_sub(1, Ordering::Relaxed);
                 }
             })?;
         Ok(Self { handle, is_busy })
     }
 }
 
+/// The threads, and the requests for them.
+struct Workers {
+    requests: mpsc::Sender<Request>,
+    queue: Queue,
+    /// The number of requests that are not processed.
+    waiting: Arc<AtomicUsize>,
+    started: Mutex<Vec<Worker>>,
+}
+
+impl Workers {
+    fn new() -> Self {
+        let (requests, queue) = mpsc::channel();
+        Self {
+            requests,
+            queue: Arc::new(Mutex::new(queue)),
+            waiting: Arc::default(),
+            started: Mutex::default(),
+        }
+    }
+
+    /// Hands a request to a thread, and starts another thread if all are occupied.
+    fn send(&self, request: Request) -> io::Result<()> {
+        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting > started.len() && started.len() < THREADS {
+            match Worker::start(self.queue.clone(), self.waiting.clone()) {
+                Ok(worker) => started.push(worker),
+                Err(error) if started.is_empty() => {
+                    self.waiting.fetch_sub(1, Ordering::Relaxed);
+                    return Err(error);
+                }
+                Err(error) => tracing::debug!(%error, "no other thread starts processes"),
+            }
+        }
+        drop(started);
+        let sent = self.requests.send(request);
+        sent.map_err(|_| io::Error::other("the node agent is stopping"))
+    }
+
+    /// Ends the threads.
+    fn end(self) {
+        drop(self.requests);
+        // They end at once, unless one sets up a container. The end of the process ends that, too.
+        let started = self.started.into_inner();
+        let started = started.unwrap_or_else(PoisonError::into_inner).into_iter();
+        for worker in started.filter(|worker| !worker.is_busy.load(Ordering::Relaxed)) {
+            let _ = worker.handle.join();
+        }
+    }
+}
+
 /// Starts processes; dropping it kills all of them.
 pub(crate) struct Spawner {
-    requests: Option<mpsc::Sender<Request>>,
-    workers: Vec<Worker>,
+    workers: Option<Workers>,
     features: Features,
     init: OwnedFd,
 }
 
 impl Spawner {
-    /// Starts the threads and detects what the kernel allows. `scratch` is an
-    /// existing directory for trial mounts, which leave nothing behind.
+    /// Detects what the kernel allows. `scratch` is an existing directory for trial mounts,
+    /// which leave nothing behind.
     pub(crate) async fn start(scratch: &Path) -> io::Result<Self> {
         let init = init::file(scratch)?;
-        let (requests, queue) = mpsc::channel::<Request>();
-        let (found, features) = oneshot::channel();
-        let queue = Arc::new(Mutex::new(queue));
-        let scratch = scratch.to_owned();
-        let detect = move || {
-            let _ = found.send(Features::detect(&scratch));
-        };
-        let mut workers = vec![Worker::start(Arc::clone(&queue), detect)?];
-        for _ in 1..THREADS {
-            workers.push(Worker::start(Arc::clone(&queue), || {})?);
-        }
-        let features = features
-            .await
-            .map_err(|_| io::Error::other("the spawn thread ended"))?;
+        let features = Features::of_this_process(scratch).await?;
         Ok(Self {
-            requests: Some(requests),
-            workers,
+            workers: Some(Workers::new()),
             features,
             init,
         })
@@ -242,21 +278,19 @@ impl Spawner {
         });
         let (answer, child) = oneshot::channel();
         let stopped = || StartError::System(io::Error::other("the node agent is stopping"));
-        self.requests
-            .as_ref()
-            .ok_or_else(stopped)?
-            .send(Request {
-                program,
-                answer,
-                streams: far,
-                _others: [report_end]
-                    .into_iter()
-                    .chain(other)
-                    .chain(far_listener)
-                    .chain(cgroups)
-                    .collect(),
-            })
-            .map_err(|_| stopped())?;
+        let request = Request {
+            program,
+            answer,
+            streams: far,
+            _others: [report_end]
+                .into_iter()
+                .chain(other)
+                .chain(far_listener)
+                .chain(cgroups)
+                .collect(),
+        };
+        let workers = self.workers.as_ref().ok_or_else(stopped)?;
+        workers.send(request).map_err(system)?;
         let mut child = child.await.map_err(|_| stopped())??;
         let descriptor = child.descriptor.take().ok_or_else(stopped)?;
         let process =
@@ -338,11 +372,8 @@ impl Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        self.requests = None;
-        // They end at once, unless one sets up a container. The end of the process ends that, too.
-        let workers = self.workers.drain(..);
-        for worker in workers.filter(|worker| !worker.is_busy.load(Ordering::Relaxed)) {
-            let _ = worker.handle.join();
+        if let Some(workers) = self.workers.take() {
+            workers.end();
         }
     }
 }
