@@ -8,9 +8,9 @@ use std::{
 };
 
 use futures::future::BoxFuture;
-use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults, TokenKey};
+use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults};
 use longshore_client::Cluster;
-use longshore_controllers::{Controllers, LocalVolumes, Signer, TokenSigner};
+use longshore_controllers::Controllers;
 use longshore_engine::{ClusterClock, Engine, Snapshot};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -20,10 +20,11 @@ use tokio::{
 };
 
 use crate::{
-    AuditOptions, Error, MAX_NODES, Options, abandoned, descriptors,
+    AuditOptions, Error, MAX_NODES, Options, abandoned, controllers, descriptors,
     end::End,
     engine::{self, Opened},
     files::Durability,
+    keys::Keys,
     kubeconfig,
     layout::Layout,
     lock::Lock,
@@ -31,7 +32,6 @@ use crate::{
     node_link::NodeLink,
     node_names, publish,
     settings::Settings,
-    signer::{AuthoritySigner, KeySigner},
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -178,25 +178,15 @@ impl EmbeddedCluster {
             // Left by a process that did not exit cleanly.
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
-        let Keys { tokens, authority } = keys;
         let controllers = async {
             if !options.controllers {
                 return Ok(None);
             }
-            let cluster = self.internal.clone();
-            let cluster = cluster.with_user_agent("longshore-controllers");
-            let mut settings = longshore_controllers::Options::default();
-            settings.clock = options.clock.clone();
-            settings.root_ca = authority.as_ref().map(|authority| authority.ca_pem());
-            let signer = AuthoritySigner::of(authority.as_ref());
-            settings.signer = Some(Signer(Arc::new(signer)));
-            settings.token_signer = Some(TokenSigner(Arc::new(KeySigner(tokens))));
-            settings.local_volumes = (options.nodes > 0).then(|| LocalVolumes {
-                folder: self.layout.volumes(options.ephemeral),
-                nodes: node_names(options.nodes),
-            });
-            Controllers::start_with(cluster, settings).await.map(Some)
+            let cluster = self.internal.clone().with_user_agent(controllers::AGENT);
+            let settings = controllers::settings(options, &self.layout, &keys);
+            controllers::start(cluster, settings).await.map(Some)
         };
+        let authority = &keys.authority;
         let bound = match options.listen {
             Some(address) => {
                 descriptors::raise_limit();
@@ -256,7 +246,7 @@ impl EmbeddedCluster {
         // both.
         let controllers = controllers.map(|parts| self.controllers = parts);
         let node = node.map(|agent| self.node = agent);
-        controllers.map_err(Error::part("controllers"))?;
+        controllers?;
         node?;
         policy.map_err(Error::part(POLICY))?;
         if options.controllers {
@@ -267,7 +257,7 @@ impl EmbeddedCluster {
         if let Some(node) = &self.node {
             node_link.fill(node);
         }
-        let Some((bound, authority)) = bound.zip(authority) else {
+        let Some((bound, authority)) = bound.zip(keys.authority) else {
             return self.sync().await;
         };
         let kubeconfig_path = options.kubeconfig.clone();
@@ -516,34 +506,6 @@ impl EmbeddedCluster {
                 }
             }
         }
-    }
-}
-
-/// The keys of a cluster.
-struct Keys {
-    /// Signs the tokens of service accounts.
-    tokens: TokenKey,
-    /// Signs certificates, if the cluster has an endpoint.
-    authority: Option<Arc<Authority>>,
-}
-
-impl Keys {
-    /// Loads the keys. A durable cluster keeps them, so that its tokens and
-    /// certificates stay valid.
-    fn load_or_create(folder: &Path, ephemeral: bool, serves: bool) -> Result<Self, Error> {
-        let tokens = match ephemeral && !serves {
-            true => TokenKey::ephemeral(),
-            false => TokenKey::load_or_create(folder),
-        };
-        let authority = serves
-            .then(|| Authority::load_or_create(folder))
-            .transpose();
-        Ok(Self {
-            tokens: tokens.map_err(Error::part("service account key"))?,
-            authority: authority
-                .map_err(Error::part("certificates"))?
-                .map(Arc::new),
-        })
     }
 }
 

@@ -32,6 +32,7 @@ pub mod envtest;
 mod error;
 mod example;
 mod files;
+mod keys;
 mod kubeconfig;
 mod layout;
 mod lock;
