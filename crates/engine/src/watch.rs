@@ -167,7 +167,10 @@ impl Watch {
     fn check_kind(&mut self, state: &State) -> Result<(), Error> {
         let entry = state.kinds.entry(self.kind);
         let info = &self.view.info;
-        let same = |view: &&Arc<View>| view.info.gvk.version == info.gvk.version;
+        // Events are served in the same version by two groups.
+        let same = |view: &&Arc<View>| {
+            (&view.info.gvk.group, &view.info.gvk.version) == (&info.gvk.group, &info.gvk.version)
+        };
         match entry.views.iter().find(same) {
             Some(view) if entry.is_live && entry.uid == self.uid => {
                 self.view = view.clone();

@@ -50,6 +50,30 @@ async fn rule_28_an_event_is_visible_in_both_groups() {
 }
 
 #[tokio::test]
+async fn rule_28_a_watch_of_either_group_reports_events_in_its_form() {
+    let test = ApiTest::start().await;
+    let groups = [("v1", "message"), ("events.k8s.io/v1", "note")];
+    let path = |version: &str| test.path(version, "events");
+    let mut watches = Vec::new();
+    for (version, _) in groups {
+        watches.push(test.watch(&format!("{}?watch=true", path(version))).await);
+    }
+    let one = format!("{}/a", path("events.k8s.io/v1"));
+    test.create(&path("events.k8s.io/v1"), &new_event(&test, "a"))
+        .await;
+    let series = json!({"series": {"count": 2, "lastObservedTime": "2026-01-02T03:05:05.000000Z"}});
+    test.patch(&one, PatchType::Merge, &series).await.ok();
+    test.delete(&one).await.ok();
+    for (watch, (version, text)) in watches.iter_mut().zip(groups) {
+        for what in ["ADDED", "MODIFIED", "DELETED"] {
+            let event = watch.event_of(what, "a").await;
+            assert_eq!(event["apiVersion"], version, "{what}: {event}");
+            assert_eq!(event[text], "it was tried", "{what}: {event}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn rule_28_events_k8s_io_events_have_stricter_validation() {
     let test = ApiTest::start().await;
     let new = test.path("events.k8s.io/v1", "events");
