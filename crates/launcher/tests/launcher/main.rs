@@ -7,6 +7,7 @@ mod follow;
 mod launch;
 mod many_pods;
 mod preflight;
+mod room;
 mod s3;
 mod store;
 mod submit;

@@ -149,3 +149,27 @@ async fn used(cluster: &Cluster) -> Result<Option<Used>, Error> {
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_for_both_is_that_of_the_scarcer() {
+        let later = || Room::Later(Finding::new(Cause::InsufficientResource, "full", "wait"));
+        let unknown = |why: &str| Room::Unknown(why.to_owned());
+        for (one, other, both) in [
+            (Room::Free, Room::Free, Room::Free),
+            (Room::Free, unknown("a"), unknown("a")),
+            (unknown("a"), Room::Free, unknown("a")),
+            (unknown("a"), unknown("b"), unknown("a")),
+            (unknown("a"), later(), later()),
+            (later(), unknown("a"), later()),
+            (later(), Room::Free, later()),
+            (Room::Free, later(), later()),
+        ] {
+            let found = one.clone().and(other.clone());
+            assert_eq!(found, both, "{one:?} and {other:?}");
+        }
+    }
+}
