@@ -1,6 +1,6 @@
 //! Values that know where they are written in `longshore.toml`.
 
-use std::{borrow::Borrow, cmp::Ordering, fmt, ops::Deref};
+use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, fmt, ops::Deref};
 
 use serde::{Deserialize, Deserializer};
 
@@ -113,6 +113,16 @@ pub(super) fn line_and_column(text: &str, offset: usize) -> Option<(usize, usize
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next()?.chars().count() + 1;
     Some((line, column))
+}
+
+/// Reads a table whose keys have positions.
+pub(super) fn entries<'de, V, D>(deserializer: D) -> Result<Vec<(Text, V)>, D::Error>
+where
+    V: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    let table = BTreeMap::deserialize(deserializer)?;
+    Ok(table.into_iter().collect())
 }
 
 #[cfg(test)]

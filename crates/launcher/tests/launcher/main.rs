@@ -4,6 +4,7 @@
 mod corpus;
 mod fake;
 mod follow;
+mod follow_outages;
 mod launch;
 mod many_pods;
 mod preflight;
