@@ -128,10 +128,14 @@ async fn point_03_a_kind_is_available_in_each_served_version() {
         },
     });
     let definition = fixture.cluster.create(&definition, None).await.unwrap();
-    let limit = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     let word = format!("hats.{group}");
-    // Servers serve a new kind some time after its creation.
-    while fixture.cluster.kind(&word).await.is_err() && tokio::time::Instant::now() < limit {
+    // Servers serve a new kind some time after its creation, and not all versions at once.
+    let is_served = async || {
+        let found = fixture.cluster.kind(&word).await;
+        found.is_ok_and(|view| view.kind().gvk.version == "v1")
+    };
+    let limit = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !is_served().await && tokio::time::Instant::now() < limit {
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
     let preferred = fixture.cluster.kind(&word).await.unwrap();
