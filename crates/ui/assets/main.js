@@ -152,6 +152,8 @@ function filterRuns() {
   if (count) count.textContent = filter.value.trim() === "" ? "" : `${shown} of ${rows.length}`;
 }
 filter?.addEventListener("input", filterRuns);
+// The browser may have kept a text, or it was typed before this module was loaded.
+filterRuns();
 
 /** @param {number} step */
 function moveInList(step) {

@@ -201,7 +201,7 @@ impl Driver {
 
     /// Waits until the scripts of the page are loaded.
     #[track_caller]
-    fn wait_ready(&self) {
+    pub(crate) fn wait_ready(&self) {
         self.wait("return document.documentElement.dataset.ready === 'true'");
     }
 

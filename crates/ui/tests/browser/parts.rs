@@ -151,6 +151,7 @@ async fn runs_are_filtered_and_objects_are_browsed() {
         browser.wait_text("table.runs", "lr=0.1");
         browser.wait_text("table.runs .note", "the <i>baseline</i>");
         assert_eq!(browser.count("table.runs i"), 0);
+        browser.wait_ready();
         let shown = "table.runs tbody tr:not([hidden])";
         for (terms, count) in [
             ("state:pending", 2),
