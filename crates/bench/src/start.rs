@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use longshore::embedded::{EmbeddedCluster, Options, Snapshot};
+use longshore::{
+    client::until,
+    embedded::{EmbeddedCluster, Options, Snapshot},
+};
 use serde_json::json;
 
 use crate::{
@@ -16,6 +19,9 @@ const OBJECTS: usize = 1_000;
 /// The time after which a cluster without clients is idle.
 const SETTLED: Duration = Duration::from_secs(3);
 
+/// How long the first pod may take.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
 /// Starts clusters in this process, and as a background process.
 pub(crate) async fn run(report: &mut Report, runs: usize) -> Result<(), Failure> {
     let server = started(runs, Options::server).await?;
@@ -27,7 +33,9 @@ pub(crate) async fn run(report: &mut Report, runs: usize) -> Result<(), Failure>
     let controllers = started(runs, options).await?;
     report.figure("the same, with controllers", millis(controllers), "5 ms");
     let cluster = started(runs, Options::default).await?;
-    report.figure("the same, and with a node", millis(cluster), "");
+    report.figure("the same, and with a node", millis(cluster), "5 ms");
+    let pod = median_async(runs, async || first_pod().await).await?;
+    report.figure("start, a pod of `true`, and stop", millis(pod), "");
     snapshots(report, runs).await?;
     let in_process = median_async(runs, async || {
         let cluster = longshore::embedded::start().await?;
@@ -66,6 +74,22 @@ async fn started(runs: usize, options: impl Fn() -> Options) -> Result<Duration,
         cluster.stop().await;
     }
     Ok(middle(&times))
+}
+
+/// Starts a cluster and a pod, and stops the cluster when the pod has succeeded.
+async fn first_pod() -> Result<(), Failure> {
+    let cluster = EmbeddedCluster::start(Options::default()).await?;
+    let pods = cluster.cluster().pods().in_namespace("default")?;
+    let containers = json!([{"name": "main", "image": "any", "command": ["true"]}]);
+    let spec = json!({"restartPolicy": "Never", "containers": containers});
+    let pod = json!({"metadata": {"name": "first"}, "spec": spec});
+    let pod = pods.create(&pod).await?;
+    let finished = pod.wait(until::finished, TIMEOUT).await?;
+    if finished.state() != "phase Succeeded" {
+        return Err(format!("the pod has not succeeded: {}", finished.state()).into());
+    }
+    cluster.stop().await;
+    Ok(())
 }
 
 /// Takes a snapshot of many objects, returns to it, and starts another server from it.

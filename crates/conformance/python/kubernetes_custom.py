@@ -61,7 +61,7 @@ with harness.refused(ApiException, 409):
 everywhere = customs.list_cluster_custom_object(GROUP, VERSION, PLURAL, label_selector="set=all")
 assert [item["metadata"]["name"] for item in everywhere["items"]] == ["one"]
 
-# A watch whose history is compacted lists again if no resource version is given.
+# A watch that has received all events continues when the history before it is compacted.
 names, watcher = [], watch.Watch()
 
 
@@ -69,6 +69,7 @@ def write():
     for number in range(10):
         customs.create_namespaced_custom_object(*PLACE, vole(f"n{number}"))
         if number == 5:
+            harness.until(lambda: "n5" in names)
             harness.expire()
 
 

@@ -177,7 +177,7 @@ impl Controllers {
 
     async fn begin(cluster: Cluster, options: Options) -> Result<Self, Error> {
         if let Some(local) = &options.local_volumes {
-            volumes::install_class(&cluster, local).await?;
+            local.install(&cluster).await?;
         }
         let caches = Arc::new(Caches::open(&cluster, options.clock.clone()).await?);
         caches.follow_progress();

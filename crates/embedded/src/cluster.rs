@@ -10,7 +10,6 @@ use std::{
 use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults};
 use longshore_client::Cluster;
-use longshore_controllers::Controllers;
 use longshore_engine::{ClusterClock, Engine, Snapshot};
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
@@ -45,7 +44,7 @@ pub struct EmbeddedCluster {
     faults: Faults,
     audit: Option<AuditLog>,
     endpoint: Option<Endpoint>,
-    controllers: Option<Controllers>,
+    controllers: Option<controllers::Running>,
     /// The tasks of the API server: they keep the system namespaces, and aggregate other
     /// API servers. They are aborted on drop.
     tasks: JoinSet<()>,
@@ -70,7 +69,9 @@ struct Endpoint {
 }
 
 impl EmbeddedCluster {
-    /// Starts a cluster and waits until it is ready.
+    /// Starts a cluster and waits until it is ready: its API server answers, and its nodes take
+    /// pods. The controllers start beside it, as those of Kubernetes do, and act on what has
+    /// been created before.
     ///
     /// # Errors
     /// Another process uses the folder, a file cannot be used, or a component
@@ -178,14 +179,15 @@ impl EmbeddedCluster {
             // Left by a process that did not exit cleanly.
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
-        let controllers = async {
-            if !options.controllers {
-                return Ok(None);
-            }
+        if options.controllers {
             let cluster = self.internal.clone().with_user_agent(controllers::AGENT);
             let settings = controllers::settings(options, &self.layout, &keys);
-            controllers::start(cluster, settings).await.map(Some)
-        };
+            if let Some(local) = &settings.local_volumes {
+                let installed = local.install(&cluster).await;
+                installed.map_err(Error::part("default storage class"))?;
+            }
+            self.controllers = Some(controllers::Running::start(cluster, settings));
+        }
         let authority = &keys.authority;
         let bound = match options.listen {
             Some(address) => {
@@ -241,13 +243,8 @@ impl EmbeddedCluster {
                 false => server.ensure_default_policy().await,
             }
         };
-        let (controllers, node, policy) = tokio::join!(controllers, node, policy);
-        // Both results are stored before either is checked, so that `stop` stops
-        // both.
-        let controllers = controllers.map(|parts| self.controllers = parts);
-        let node = node.map(|agent| self.node = agent);
-        controllers?;
-        node?;
+        let (node, policy) = tokio::join!(node, policy);
+        self.node = node?;
         policy.map_err(Error::part(POLICY))?;
         if options.controllers {
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
@@ -269,7 +266,7 @@ impl EmbeddedCluster {
     async fn sync(&self) -> Result<(), Error> {
         self.engine.sync().await.map_err(Error::part("store"))?;
         if let Some(node) = &self.node {
-            node.run_pods();
+            node.run_pods().await;
         }
         Ok(())
     }

@@ -4,13 +4,15 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use longshore_apiserver::TokenKey;
 use longshore_client::Cluster;
 use longshore_controllers::{Controllers, LocalVolumes, Signer, TokenSigner};
-use tokio::task::JoinSet;
+use tokio::{sync::oneshot, task::JoinHandle};
 
 use crate::{
     Error, Options,
@@ -24,6 +26,8 @@ use crate::{
 pub(crate) const AGENT: &str = "longshore-controllers";
 /// A part of the cluster, for errors.
 const PART: &str = "controllers";
+/// The pause before another attempt to start.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Files that the controllers need to know about the API server.
 #[derive(Debug, Clone, Default)]
@@ -55,17 +59,51 @@ pub(crate) fn settings(
     settings
 }
 
-/// Starts the controllers in a task of their own: it takes as long as the start of a node.
-pub(crate) async fn start(
-    cluster: Cluster,
-    settings: longshore_controllers::Options,
-) -> Result<Controllers, Error> {
-    let mut starting = JoinSet::new();
-    starting.spawn(Controllers::start_with(cluster, settings));
-    match starting.join_next().await {
-        Some(Ok(started)) => started.map_err(Error::part(PART)),
-        Some(Err(panicked)) => Err(Error::part(PART)(panicked)),
-        None => Err(Error::part(PART)("they were not started")),
+/// The controllers of an embedded cluster. Dropping the value also stops them, without
+/// waiting.
+pub(crate) struct Running {
+    end: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts the controllers beside the rest of the cluster. Until they have read all objects,
+    /// they count as work for a manual clock.
+    pub(crate) fn start(cluster: Cluster, settings: longshore_controllers::Options) -> Self {
+        let (end, ended) = oneshot::channel();
+        let starting = settings.clock.busy("the start of the controllers");
+        let task = tokio::spawn(async move {
+            let mut ended = pin!(ended);
+            let started = tokio::select! {
+                started = start(&cluster, &settings) => started,
+                _ = &mut ended => return,
+            };
+            drop(starting);
+            let _ = ended.await;
+            started.stop().await;
+        });
+        Self { end, task }
+    }
+
+    /// Stops the controllers. Returns when they have stopped.
+    pub(crate) async fn stop(self) {
+        let _ = self.end.send(());
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the start of the controllers failed");
+        }
+    }
+}
+
+/// Starts the controllers, and tries again after a failure.
+async fn start(cluster: &Cluster, settings: &longshore_controllers::Options) -> Controllers {
+    loop {
+        match Controllers::start_with(cluster.clone(), settings.clone()).await {
+            Ok(started) => return started,
+            Err(error) => {
+                tracing::error!(%error, "the controllers cannot start; next attempt in 1 s");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
     }
 }
 
@@ -93,7 +131,8 @@ pub async fn run(
         options.token_signer = Some(TokenSigner(Arc::new(KeySigner(key))));
     }
     let cluster = cluster.with_user_agent(AGENT);
-    let controllers = start(cluster.clone(), options).await?;
+    let controllers = Controllers::start_with(cluster.clone(), options).await;
+    let controllers = controllers.map_err(Error::part(PART))?;
     ready();
     end.await;
     controllers.stop().await;

@@ -39,7 +39,7 @@ use crate::{
     logs::LogStore,
     machine,
     node::{self, NodeInfo},
-    pod::{self, Message, Shared},
+    pod::{self, EarlierPods, Message, Shared},
     remover::Remover,
     sandbox::Spawner,
     security::AgentPrivileges,
@@ -51,6 +51,8 @@ use crate::{
 /// Maximum time for pods to end after `stop`. After that, dropping their
 /// process guards kills them.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a start waits until pods that ended with the last agent are reported.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Delay before a component of the agent that panicked is restarted.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
@@ -100,6 +102,7 @@ pub struct NodeAgent {
     stop: watch::Sender<bool>,
     /// Whether the dispatchers may run pods.
     runs: watch::Sender<bool>,
+    earlier: Arc<EarlierPods>,
     /// The dispatchers of the nodes' pods.
     pods: JoinSet<()>,
     background: JoinSet<()>,
@@ -229,6 +232,7 @@ impl NodeAgent {
         let addresses = Arc::new(Addresses::new(&data));
         let running_containers = Arc::new(RunningContainers::default());
         let usage = Arc::new(UsageMeter::default());
+        let earlier = Arc::new(EarlierPods::default());
         let mut of_nodes = Vec::new();
         for (info, devices) in nodes {
             let name = info.name.clone();
@@ -264,6 +268,7 @@ impl NodeAgent {
                 remover: remover.clone(),
                 stopping: stopping.clone(),
                 last_end: last_end.clone(),
+                earlier: earlier.clone(),
                 clock: clock.clone(),
             }));
         }
@@ -291,15 +296,24 @@ impl NodeAgent {
             sessions,
             stop,
             runs,
+            earlier,
             pods,
             background,
         })
     }
 
     /// Starts to run the pods bound to the nodes: until now, nothing has happened that the cluster
-    /// could not repeat after a crash.
-    pub fn run_pods(&self) {
+    /// could not repeat after a crash. Returns when the API shows no container as running that
+    /// ended with an earlier agent.
+    pub async fn run_pods(&self) {
         self.runs.send_replace(true);
+        let left = self.earlier.removed(REPORT_TIMEOUT).await;
+        if left > 0 {
+            tracing::warn!(
+                pods = left,
+                "pods that ended with the last agent are still shown as running; their status follows"
+            );
+        }
     }
 
     /// Returns a reader of the node's container logs.
@@ -391,6 +405,7 @@ fn admit_earlier_pods(shared: &Shared, items: Vec<Item<kinds::Pod>>) {
         .collect();
     pods.sort_by_key(|pod| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
     for pod in pods {
+        shared.earlier.add(&pod);
         // A pod that is not admitted fails when its task starts.
         let _ = admit(shared, &pod);
     }

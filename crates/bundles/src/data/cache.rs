@@ -33,8 +33,10 @@ pub(super) const UNFINISHED: &str = ".tmp";
 /// The modification time of all contents, in seconds: 2000-01-01. Another one shows that a
 /// program has changed the file.
 const MODIFIED: u64 = 946_684_800;
-/// The share of the disk that data leaves free: one in 50.
+/// The share of the disk that data leaves free: one in 50, at most [`LARGEST_RESERVE`].
 const RESERVE: u64 = 50;
+/// The bytes that data leaves free on a large disk: 1 GiB.
+const LARGEST_RESERVE: u64 = 1 << 30;
 
 /// A cache of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,7 +197,8 @@ impl DataCache {
             return Ok(());
         };
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let reserve = disk.f_blocks.saturating_mul(disk.f_frsize) / RESERVE;
+        let size = disk.f_blocks.saturating_mul(disk.f_frsize);
+        let reserve = (size / RESERVE).min(LARGEST_RESERVE);
         match bytes > 0 && bytes.saturating_add(reserve) > free {
             true => Err(DataError::Full {
                 path: self.root.clone(),

@@ -75,7 +75,7 @@ pub enum DataError {
     },
     /// There is no space for the data.
     #[error(
-        "no space for {bytes} bytes of data in {}: {free} bytes can be used, because a fiftieth of the disk is kept free; free some (`longshore data prune` removes unused data of the embedded cluster), or use less data", path.display()
+        "no space for {bytes} bytes of data in {}: {free} bytes can be used, because a fiftieth of the disk, at most 1 GiB, is kept free; free some (`longshore data prune` removes unused data of the embedded cluster), or use less data", path.display()
     )]
     Full {
         /// The cache.

@@ -60,7 +60,7 @@ impl Kubelet {
             clock: Default::default(),
         });
         let agent = agent.await.unwrap();
-        agent.run_pods();
+        agent.run_pods().await;
         // The server connects to the address of the node.
         let listener = TcpListener::bind((NODE_ADDRESS, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();

@@ -19,4 +19,4 @@ pub(crate) use ephemeral::run as run_ephemeral;
 pub(crate) use pod_volumes::{PodClaim, claims_of, not_owned};
 pub(crate) use protection::run as run_protection;
 pub use provisioner::LocalVolumes;
-pub(crate) use provisioner::{install_class, run as run_provisioner};
+pub(crate) use provisioner::run as run_provisioner;

@@ -56,6 +56,23 @@ async fn all_controllers_have_acted() {
     embedded.stop().await;
 }
 
+/// The controllers start beside the cluster: a cluster has not settled before they have acted on
+/// what was created before.
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_that_start_are_awaited() {
+    for _ in 0..20 {
+        let embedded = start(false).await;
+        let cluster = embedded.cluster();
+        let cron = cron("a");
+        cluster.create(&cron, Some("default")).await.unwrap();
+        advance(&embedded, seconds(60)).await;
+        settle(&embedded).await;
+        let pods = cluster.pods().list().await.unwrap().items;
+        assert_eq!(pods.len(), 1);
+        embedded.stop().await;
+    }
+}
+
 /// The garbage collector, namespaces and timers of taints follow each other.
 #[tokio::test(flavor = "multi_thread")]
 async fn chains_of_controllers_are_awaited() {

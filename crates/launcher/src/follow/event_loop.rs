@@ -212,12 +212,7 @@ impl EventLoop {
                 Seen::PodGone(item.uid().to_owned())
             }
         };
-        if !self.is_large {
-            return self.see(seen).await;
-        }
-        let steps = self.track.record(seen, Timestamp::now());
-        self.evaluation = Some(self.evaluated_at + EVALUATION_INTERVAL);
-        self.execute(steps).await
+        self.see_change(seen).await
     }
 
     async fn see_job(&mut self, change: &Change<kinds::Job>) -> Result<(), ReceiverDropped> {
@@ -233,7 +228,18 @@ impl EventLoop {
             Change::Upsert(_) => Seen::Job(Box::new(job)),
             Change::Gone(_) => Seen::JobGone(job.role().unwrap_or_default().to_owned()),
         };
-        self.see(seen).await
+        self.see_change(seen).await
+    }
+
+    /// Passes a change of an object to the state machine. The state of a large run is evaluated
+    /// later, after all changes until then.
+    async fn see_change(&mut self, seen: Seen) -> Result<(), ReceiverDropped> {
+        if !self.is_large {
+            return self.see(seen).await;
+        }
+        let steps = self.track.record(seen, Timestamp::now());
+        self.evaluation = Some(self.evaluated_at + EVALUATION_INTERVAL);
+        self.execute(steps).await
     }
 
     /// Passes an observation to the state machine, and executes the steps.

@@ -1,5 +1,6 @@
 //! The lifecycle of a pod on the node: one task per pod.
 
+mod earlier;
 mod guard;
 mod messages;
 mod record;
@@ -37,6 +38,7 @@ use crate::{
     usage::UsageMeter,
 };
 
+pub(crate) use earlier::EarlierPods;
 pub(crate) use guard::run;
 pub(crate) use worker::Message;
 
@@ -94,6 +96,8 @@ pub(crate) struct Shared {
     /// Becomes true when the agent stops.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) last_end: Option<LastEnd>,
+    /// The pods that ended with an earlier agent.
+    pub(crate) earlier: Arc<EarlierPods>,
     /// The clock of the cluster.
     pub(crate) clock: Clock,
 }

@@ -53,7 +53,7 @@ impl Stage {
         let agent = NodeAgent::start(self.options("here", "data"))
             .await
             .unwrap();
-        agent.run_pods();
+        agent.run_pods().await;
         self.agent = Some(agent);
     }
 

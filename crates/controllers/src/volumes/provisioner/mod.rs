@@ -9,7 +9,6 @@ mod plan;
 use std::path::PathBuf;
 
 pub(crate) use controller::run;
-pub(crate) use objects::install_class;
 
 /// The provisioner's name in classes and annotations.
 pub(crate) const PROVISIONER_NAME: &str = "longshore.dev/local-path";

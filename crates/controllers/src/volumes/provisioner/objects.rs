@@ -16,13 +16,36 @@ use super::{
 /// The name of the default class.
 const CLASS: &str = "standard";
 
-/// Creates the default class and the directory of the volumes, unless the
-/// directory exists: then a missing class was deleted by a user.
-pub(crate) async fn install_class(cluster: &Cluster, local: &LocalVolumes) -> Result<(), Error> {
-    if local.folder.exists() {
-        return Ok(());
+impl LocalVolumes {
+    /// Creates the StorageClass `standard` and the directory of the volumes, unless the
+    /// directory exists: then a missing class was deleted by a user. [`Controllers`] do this
+    /// when they start. Do it before, if claims can be made before they have started: a claim
+    /// gets the default class when it is created.
+    ///
+    /// # Errors
+    /// The class or the directory cannot be created.
+    ///
+    /// [`Controllers`]: crate::Controllers
+    pub async fn install(&self, cluster: &Cluster) -> Result<(), Error> {
+        if self.folder.exists() {
+            return Ok(());
+        }
+        match cluster.storageclasses().create(&class()).await {
+            Err(error) if !error.is_already_exists() => return Err(error),
+            _ => {}
+        }
+        folder::create_parent(&self.folder).map_err(|error| {
+            Error::Invalid(format!(
+                "cannot create the directory of volumes {}: {error}",
+                self.folder.display()
+            ))
+        })
     }
-    let class = json!({
+}
+
+/// The default class.
+fn class() -> Value {
+    json!({
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": CLASS, "annotations": {DEFAULT_CLASS[0]: "true"}},
@@ -30,16 +53,6 @@ pub(crate) async fn install_class(cluster: &Cluster, local: &LocalVolumes) -> Re
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
         "allowVolumeExpansion": true,
-    });
-    match cluster.storageclasses().create(&class).await {
-        Err(error) if !error.is_already_exists() => return Err(error),
-        _ => {}
-    }
-    folder::create_parent(&local.folder).map_err(|error| {
-        Error::Invalid(format!(
-            "cannot create the directory of volumes {}: {error}",
-            local.folder.display()
-        ))
     })
 }
 

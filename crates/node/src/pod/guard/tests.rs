@@ -53,6 +53,7 @@ async fn shared(data: &Path, stopping: watch::Receiver<bool>) -> Shared {
     tokio::spawn(forward);
     Shared {
         last_end: None,
+        earlier: Default::default(),
         clock: Clock::system(),
         cluster,
         node: "here".to_owned(),

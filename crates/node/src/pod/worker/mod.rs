@@ -288,6 +288,7 @@ impl Worker {
             self.collect_files().await;
             self.close_host_ports().await;
             self.report().await;
+            self.shared.earlier.remove(&self.uid);
             self.tear_down();
             self.finish_deletion().await;
             let sleep = wait_for(self.next_wakeup(), sleep_until);
