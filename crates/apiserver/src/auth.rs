@@ -79,9 +79,10 @@ pub(crate) struct Authenticator {
 }
 
 impl Authenticator {
-    /// Returns the user of a request, or 401 if the request has no valid
-    /// credentials; the anonymous user if it has none. A token takes precedence;
-    /// the connection's certificate counts only for requests without a token.
+    /// Returns the user of a request; the anonymous user if it has no credentials. A token takes
+    /// precedence: the connection's certificate counts only for requests without a token, and an
+    /// invalid token is 401 on each path. As in Kubernetes, an `Authorization` header of another
+    /// scheme is ignored.
     pub(crate) fn authenticate(
         &self,
         caller: &Caller,
@@ -94,19 +95,18 @@ impl Authenticator {
         if self.token.is_none() {
             return Ok(User::administrator());
         }
+        let header = headers.get(header::AUTHORIZATION);
+        let header = header.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        if let Some(token) = header.as_deref().and_then(bearer) {
+            let found = self.user_of(token, own_audience());
+            return found
+                .map(|(user, _)| user)
+                .map_err(|_| StatusError::unauthorized());
+        }
         let is_open = || matches!(route, Some(Route::Health(..) | Route::Version));
-        let user = match headers.get(header::AUTHORIZATION) {
-            Some(value) => {
-                let token = value.to_str().ok().and_then(bearer);
-                let found = token.and_then(|token| self.user_of(token, own_audience()).ok());
-                found.map(|(user, _)| user)
-            }
-            None if certified.is_none() && self.allows_anonymous => Some(User::anonymous()),
-            None => certified.clone(),
-        };
-        match user {
-            Some(user) => Ok(user),
-            None if is_open() => Ok(User::anonymous()),
+        match certified {
+            Some(user) => Ok(user.clone()),
+            None if self.allows_anonymous || is_open() => Ok(User::anonymous()),
             None => Err(StatusError::unauthorized()),
         }
     }
@@ -128,10 +128,11 @@ impl Authenticator {
     }
 }
 
-/// The token in the value of an `Authorization` header.
+/// The token in the value of an `Authorization` header; `None` if the header has no token.
 fn bearer(value: &str) -> Option<&str> {
-    let (scheme, token) = value.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// The audiences of this server.
@@ -157,7 +158,7 @@ mod tests {
     fn bearer_tokens() {
         assert_eq!(bearer("Bearer secret"), Some("secret"));
         assert_eq!(bearer("bearer  secret "), Some("secret"));
-        for wrong in ["Basic secret", "secret", "", "Bearer"] {
+        for wrong in ["Basic secret", "secret", "", "Bearer", "Bearer  "] {
             assert_eq!(bearer(wrong), None, "{wrong:?}");
         }
     }

@@ -33,10 +33,12 @@ async fn rule_29_every_error_is_a_status() {
     request.send().await.refused(406, "NotAcceptable");
     let request = test.request("POST", &maps).body("application/x", "{}");
     request.send().await.refused(415, "UnsupportedMediaType");
-    let request = test
-        .request("GET", &one)
-        .header("authorization", "Bearer other");
-    request.send().await.refused(401, "Unauthorized");
+    for path in [&one, "/version", "/livez"] {
+        let request = test
+            .request("GET", path)
+            .header("authorization", "Bearer other");
+        request.send().await.refused(401, "Unauthorized");
+    }
 }
 
 #[tokio::test]
