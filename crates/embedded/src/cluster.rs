@@ -251,6 +251,8 @@ impl EmbeddedCluster {
             self.tasks.spawn(namespaces::keep(cluster));
         }
         self.tasks.spawn(server.aggregate());
+        self.tasks
+            .spawn(engine::end_definitions(self.engine.clone()));
         if let Some(node) = &self.node {
             node_link.fill(node);
         }

@@ -1,6 +1,9 @@
 //! Opens the engine of a cluster.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use longshore_apiserver::AuthorizationMode;
 use longshore_engine::{Engine, OpenError, ReadVersion, Snapshot, Storage};
@@ -10,6 +13,14 @@ use crate::{Error, Options, layout::Layout};
 /// The objects of a new server in memory, which are the same for each. Tests start many
 /// servers in one process: making these objects takes most of the time.
 static NEW: OnceLock<Snapshot> = OnceLock::new();
+
+/// How long a deleted CustomResourceDefinition is kept. Kubernetes takes 10 to 100 milliseconds.
+const DEFINITION_END: Duration = Duration::from_millis(20);
+
+/// Ends CustomResourceDefinitions some time after they are deleted.
+pub(crate) async fn end_definitions(engine: Engine) {
+    engine.end_definitions(DEFINITION_END).await;
+}
 
 /// An engine.
 pub(crate) struct Opened {

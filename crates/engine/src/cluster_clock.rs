@@ -89,7 +89,10 @@ impl ClusterClock {
         let mut last = None;
         loop {
             let before = self.progress(&clock);
-            let pending = clock.pending(&|group, kind| self.newest(group, kind));
+            let mut pending = clock.pending(&|group, kind| self.newest(group, kind));
+            if self.0.has_deferred_cleanup() {
+                pending.push("a deleted CustomResourceDefinition ends".to_owned());
+            }
             // Work can be on its way from a component that was already asked to the next.
             let is_calm = pending.is_empty() && before == self.progress(&clock);
             if is_calm && last == Some(before) {

@@ -55,6 +55,7 @@ impl Snapshot {
         let entries = self.0.kinds.entries();
         let entries = entries.map(|entry| with_revisions(entry, Arc::default()));
         state.kinds = Arc::new(Kinds::from_entries(entries.collect(), self.0.kinds.epoch()));
+        state.defers_cleanup = false;
         state
     }
 
@@ -85,6 +86,7 @@ impl Snapshot {
         state.kinds = Arc::new(Kinds::from_entries(entries, epoch));
         state.revision = now.revision.max(self.0.revision) + 1;
         state.creates_accounts = now.creates_accounts;
+        state.defers_cleanup = now.defers_cleanup;
         state.expire();
         state
     }

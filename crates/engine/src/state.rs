@@ -166,6 +166,10 @@ pub(crate) struct State {
     pub(crate) admission_revision: u64,
     /// Whether each new namespace gets its service account.
     pub(crate) creates_accounts: bool,
+    /// Whether the objects of deleted definitions stay until [`Engine::end_definitions`].
+    ///
+    /// [`Engine::end_definitions`]: crate::Engine::end_definitions
+    pub(crate) defers_cleanup: bool,
 }
 
 /// The progress of deleting all objects of a kind.
@@ -191,6 +195,7 @@ impl State {
             cleaning: OrdMap::new(),
             admission_revision: 0,
             creates_accounts: true,
+            defers_cleanup: false,
         }
     }
 

@@ -17,7 +17,7 @@ use longshore_engine::Engine;
 use tokio::{net::TcpListener, task::JoinSet};
 
 use super::{API_SERVER, EnvtestError, flags::Flags};
-use crate::{AuditOptions, descriptors, namespaces, publish, settings, signer::KeySigner};
+use crate::{AuditOptions, descriptors, engine, namespaces, publish, settings, signer::KeySigner};
 
 /// The help. envtest searches it for flags.
 pub(super) const HELP: &str = "\
@@ -130,7 +130,7 @@ pub(super) async fn serve(
     });
     let engine = engine.map_err(start)?;
     let server = ApiServer::new(longshore_apiserver::Options {
-        engine,
+        engine: engine.clone(),
         token_key: Some(token_key.clone()),
         // No client knows it: they have certificates or tokens of service accounts.
         token: Some(settings::random_token().map_err(start)?),
@@ -161,6 +161,7 @@ pub(super) async fn serve(
     let mut tasks = JoinSet::new();
     tasks.spawn(namespaces::keep(keeper));
     tasks.spawn(server.aggregate());
+    tasks.spawn(engine::end_definitions(engine));
     let mut controllers = None;
     if behavior.controllers {
         let mut options = longshore_controllers::Options::default();

@@ -1,6 +1,7 @@
 //! The handle of the engine: reads use the published state, writes go through
 //! the queue of the writer.
 
+mod definitions;
 mod reads;
 mod turns;
 mod writes;

@@ -46,6 +46,28 @@ pub(super) fn has_pending_cleanup(state: &State) -> bool {
     summaries.any(|summary| summary.awaits_cleanup)
 }
 
+/// The UIDs of the definitions for which the deletion of objects was deferred, and has not begun.
+pub(crate) fn deferred_cleanups(state: &State) -> Vec<Box<str>> {
+    let summaries = state.definitions.values();
+    summaries
+        .filter(|_| state.defers_cleanup)
+        .filter(|summary| summary.awaits_cleanup && !has_begun(state, &summary.uid))
+        .map(|summary| summary.uid.clone())
+        .collect()
+}
+
+/// Whether the deletion of the objects of a definition has begun.
+fn has_begun(state: &State, uid: &str) -> bool {
+    let mut cleaning = state.cleaning.keys();
+    cleaning.any(|id| *state.kinds.entry(*id).uid == *uid)
+}
+
+/// Begins the deletion of objects that was deferred for these definitions.
+pub(crate) fn begin_cleanup(tx: &mut Transaction<'_>, uids: Vec<Box<str>>) {
+    tx.machine.begins_cleanup = uids;
+    tx.machine.lost_terminating_objects = true;
+}
+
 /// Reconciles definitions and kinds until only the deletion of further objects
 /// remains.
 pub(super) fn reconcile(tx: &mut Transaction<'_>) -> Result<(), Error> {
@@ -56,6 +78,7 @@ pub(super) fn reconcile(tx: &mut Transaction<'_>) -> Result<(), Error> {
         return Ok(());
     };
     let mut budget = DeletionBudget::default();
+    let begins = std::mem::take(&mut tx.machine.begins_cleanup);
     loop {
         let changed = std::mem::take(&mut tx.machine.needs_reconcile);
         if !std::mem::take(&mut tx.machine.lost_terminating_objects) && !changed {
@@ -65,7 +88,7 @@ pub(super) fn reconcile(tx: &mut Transaction<'_>) -> Result<(), Error> {
             accept_names(tx, kind)?;
             sync_kinds(&mut *tx.machine, kind);
         }
-        clean_up(tx, kind, &mut budget)?;
+        clean_up(tx, kind, &begins, &mut budget)?;
     }
 }
 
@@ -177,14 +200,19 @@ impl DeletionBudget {
 }
 
 /// Deletes the remaining objects of terminating definitions, one slice at a
-/// time, and removes definitions that have no objects left.
+/// time, and removes definitions that have no objects left. If this is deferred, it continues what
+/// has begun, and `begins` with these definitions.
 fn clean_up(
     tx: &mut Transaction<'_>,
     kind: KindId,
+    begins: &[Box<str>],
     budget: &mut DeletionBudget,
 ) -> Result<(), Error> {
     for (name, summary) in tx.state().definitions.clone() {
-        if !summary.awaits_cleanup {
+        let is_deferred = tx.state().defers_cleanup
+            && !begins.contains(&summary.uid)
+            && !has_begun(tx.state(), &summary.uid);
+        if !summary.awaits_cleanup || is_deferred {
             continue;
         }
         let entry = tx

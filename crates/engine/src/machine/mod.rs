@@ -41,6 +41,7 @@ pub use api_services::api_service_priorities;
 pub(crate) use bind::bind;
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use create::{admit, create, create_reviewed};
+pub(crate) use definitions::{begin_cleanup, deferred_cleanups};
 pub(crate) use delete::{check_options, delete, delete_collection, delete_listed};
 pub(crate) use evict::evict;
 pub(crate) use prepared::{Prepared, Rebase, RevisionShift, commit, prepare};
@@ -87,6 +88,8 @@ pub(crate) struct Machine {
     needs_reconcile: bool,
     /// Whether objects of a terminating kind were removed.
     lost_terminating_objects: bool,
+    /// The UIDs of definitions for which the deletion of objects, which was deferred, begins.
+    begins_cleanup: Vec<Box<str>>,
     /// Whether background work is pending: see [`Machine::run_background_work`].
     background_work_pending: bool,
     /// Whether changes were rolled back that may have been background work. It
@@ -133,6 +136,7 @@ impl Machine {
             touched: Vec::new(),
             needs_reconcile: false,
             lost_terminating_objects: false,
+            begins_cleanup: Vec::new(),
             background_work_pending,
             resumes_background_work: false,
             writes: None,
@@ -204,6 +208,7 @@ impl Machine {
             }
             self.needs_reconcile = false;
             self.lost_terminating_objects = false;
+            self.begins_cleanup.clear();
         }
         result
     }
@@ -301,6 +306,11 @@ impl Transaction<'_> {
         let ids = (0..machine.state.kinds.len()).map(KindId);
         machine.touched.extend(ids);
         machine.background_work_pending = definitions::has_pending_cleanup(&machine.state);
+    }
+
+    /// Keeps deleted definitions and their objects until [`begin_cleanup`].
+    pub(crate) fn defer_cleanup(&mut self) {
+        self.machine.state.defers_cleanup = true;
     }
 
     pub(crate) fn expire(&mut self) {
