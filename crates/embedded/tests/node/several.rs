@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::TryStreamExt as _;
-use longshore_client::{Cluster, Item, LogOptions, kinds};
+use longshore_client::{Cluster, Item, LogOptions, View, kinds};
 use longshore_embedded::{Clock, EmbeddedCluster, Error, MAX_NODES, Options};
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
@@ -66,6 +66,22 @@ async fn received(address: SocketAddr) -> String {
     tokio::time::timeout(TIMEOUT, connect).await.unwrap()
 }
 
+/// Returns the log of a pod, once there is a line: the node copies it from a pipe.
+async fn logged(pods: &View<kinds::Pod>, name: &str) -> String {
+    let line = async {
+        loop {
+            let log = pods.logs(name, &LogOptions::default()).await.unwrap();
+            let log: Vec<_> = log.try_collect().await.unwrap();
+            let log = String::from_utf8(log.concat()).unwrap();
+            if log.ends_with('\n') {
+                return log;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, line).await.unwrap()
+}
+
 /// Waits until this many pods of the DaemonSet are ready, and returns them.
 async fn ready_pods(cluster: &Cluster, count: usize) -> Vec<Item<kinds::Pod>> {
     let sets = cluster.daemonsets().in_namespace("default").unwrap();
@@ -93,9 +109,7 @@ async fn a_daemon_set_has_a_pod_on_each_node_with_its_address_and_ports() {
         let (node, host) = (text("/spec/nodeName"), text("/status/hostIP"));
         let address = (host.parse::<Ipv4Addr>().unwrap(), HOST_PORT).into();
         assert_eq!(received(address).await, node);
-        let log = view.logs(pod.name(), &LogOptions::default()).await.unwrap();
-        let log: Vec<_> = log.try_collect().await.unwrap();
-        assert_eq!(log.concat(), format!("{node} {host}\n").as_bytes());
+        assert_eq!(logged(&view, pod.name()).await, format!("{node} {host}\n"));
         let events = cluster.events().in_namespace("default").unwrap();
         let events = events.list().await.unwrap().items;
         let started = events.iter().map(|event| event.raw().unwrap());
