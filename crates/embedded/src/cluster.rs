@@ -179,15 +179,6 @@ impl EmbeddedCluster {
             // Left by a process that did not exit cleanly.
             std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
         }
-        if options.controllers {
-            let cluster = self.internal.clone().with_user_agent(controllers::AGENT);
-            let settings = controllers::settings(options, &self.layout, &keys);
-            if let Some(local) = &settings.local_volumes {
-                let installed = local.install(&cluster).await;
-                installed.map_err(Error::part("default storage class"))?;
-            }
-            self.controllers = Some(controllers::Running::start(cluster, settings));
-        }
         let authority = &keys.authority;
         let bound = match options.listen {
             Some(address) => {
@@ -247,6 +238,14 @@ impl EmbeddedCluster {
         self.node = node?;
         policy.map_err(Error::part(POLICY))?;
         if options.controllers {
+            // After the nodes, which clients wait for.
+            let cluster = self.internal.clone().with_user_agent(controllers::AGENT);
+            let settings = controllers::settings(options, &self.layout, &keys);
+            if let Some(local) = &settings.local_volumes {
+                let installed = local.install(&cluster).await;
+                installed.map_err(Error::part("default storage class"))?;
+            }
+            self.controllers = Some(controllers::Running::start(cluster, settings));
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.tasks.spawn(namespaces::keep(cluster));
         }
