@@ -130,8 +130,13 @@ fn all_tasks_must_have_room() {
     let answer = clusters.run("east,west", &words).expect(0);
     let reason = "context skipped east: worker: 1 of its 2 tasks have room now";
     assert!(answer.err.contains(reason), "{}", answer.err);
-    let why = ["rm", "--force", answer.out.trim(), "--context", "east"];
-    clusters.longshore(&why).expect(0);
+    let remove = ["rm", "--force", answer.out.trim(), "--context", "east"];
+    clusters.longshore(&remove).expect(0);
+    // Its pods need room until they have ended.
+    let pods = ["get", "pods", "--context", "east", "--output", "name"];
+    eventually("the pods are gone", || {
+        clusters.longshore(&pods).expect(0).out.is_empty()
+    });
     // The combinations of a sweep can run one after the other.
     let sweep = ["--cpu", &cpus, "--sweep", "n=1..2", "--", "echo", "{n}"];
     let answer = clusters.run("east,west", &sweep).expect(0);
