@@ -99,6 +99,11 @@ fn settle_later(py: Python<'_>, event_loop: &Py<PyAny>, future: &Py<PyAny>, made
 /// Sets the result of a future that is not cancelled.
 #[pyfunction]
 fn settle(future: &Bound<'_, PyAny>, method: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
+    // The thread that has scheduled this may still wait for the lock, to return. No later function
+    // of the exit waits for it.
+    if EXIT_THREAD.get() == Some(&thread::current().id()) {
+        wait_for_others(future.py());
+    }
     let done = future.call_method0(intern!(future.py(), "done"))?;
     if done.is_truthy()? {
         return Ok(());
@@ -150,6 +155,11 @@ fn wait_for_attached(py: Python<'_>) {
     }
     let _ = EXIT_THREAD.set(thread::current().id());
     EXITING.store(true, Ordering::SeqCst);
+    wait_for_others(py);
+}
+
+/// Waits until no thread of the runtime has or waits for the interpreter's lock.
+fn wait_for_others(py: Python<'_>) {
     py.detach(|| {
         let latest = Instant::now() + LONGEST_EXIT;
         while ATTACHED.load(Ordering::SeqCst) > 0 && Instant::now() < latest {
