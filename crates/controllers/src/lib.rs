@@ -74,6 +74,7 @@ use tokio::task::JoinSet;
 pub use crate::{
     account_tokens::{AccountTokenSigner, TokenSigner, TokenSubject},
     certificates::{CertificateFacts, CertificateSigner, Signer},
+    node_lifecycle::taint_nodes,
     volumes::LocalVolumes,
 };
 

@@ -245,6 +245,11 @@ impl EmbeddedCluster {
                 let installed = local.install(&cluster).await;
                 installed.map_err(Error::part("default storage class"))?;
             }
+            if self.node.is_some() {
+                // A new node is tainted as not ready until a controller has seen that it is ready.
+                let tainted = longshore_controllers::taint_nodes(&cluster, &options.clock).await;
+                tainted.map_err(Error::part("taints of the nodes"))?;
+            }
             self.controllers = Some(controllers::Running::start(cluster, settings));
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
             self.tasks.spawn(namespaces::keep(cluster));

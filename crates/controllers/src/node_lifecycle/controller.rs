@@ -7,6 +7,7 @@ use longshore_client::{
     Cache, Cluster, Error, Item, Patch,
     kinds::{Any, Node},
 };
+use longshore_clock::Clock;
 use longshore_model::time;
 use serde_json::json;
 use tokio::time::sleep;
@@ -125,14 +126,7 @@ impl Controller {
             }
             nodes.push(node);
         }
-        let evict = nodes.iter().any(|node| node.ready() == "True");
-        let stamp = time::seconds(self.caches.clock.now());
-        for node in &nodes {
-            if let Some(taints) = desired(node, evict, &stamp) {
-                self.taint(node, &taints).await?;
-            }
-        }
-        Ok(())
+        taint_by_conditions(&self.cluster, &nodes, &self.caches.clock).await
     }
 
     /// When a node last renewed its Lease.
@@ -237,17 +231,43 @@ impl Controller {
         });
         all(requests.collect()).await
     }
+}
 
-    /// Replaces the taints of a node, unless they have changed since.
-    async fn taint(&self, node: &NodeFacts, taints: &[Taint]) -> Result<(), Error> {
-        let patch = Patch::merge(json!({
-            "metadata": {"uid": node.uid, "resourceVersion": node.version},
-            "spec": {"taints": taints},
-        }));
-        match self.cluster.nodes().patch(&node.name, &patch).await {
-            // The node was deleted or has changed: the cache reports it.
-            Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
-            done => done.map(drop),
+/// Sets the taints of all nodes by their conditions now, as the controller does after it has
+/// started: a new node has a taint until then, although it is ready.
+///
+/// # Errors
+/// The nodes cannot be listed, or a node cannot be changed.
+pub async fn taint_nodes(cluster: &Cluster, clock: &Clock) -> Result<(), Error> {
+    let listed = cluster.nodes().list().await?.items;
+    let nodes: Result<Vec<_>, _> = listed.iter().map(NodeFacts::of).collect();
+    taint_by_conditions(cluster, &nodes?, clock).await
+}
+
+async fn taint_by_conditions(
+    cluster: &Cluster,
+    nodes: &[NodeFacts],
+    clock: &Clock,
+) -> Result<(), Error> {
+    let evict = nodes.iter().any(|node| node.ready() == "True");
+    let now = time::seconds(clock.now());
+    for node in nodes {
+        if let Some(taints) = desired(node, evict, &now) {
+            taint(cluster, node, &taints).await?;
         }
+    }
+    Ok(())
+}
+
+/// Replaces the taints of a node, unless they have changed since.
+async fn taint(cluster: &Cluster, node: &NodeFacts, taints: &[Taint]) -> Result<(), Error> {
+    let patch = Patch::merge(json!({
+        "metadata": {"uid": node.uid, "resourceVersion": node.version},
+        "spec": {"taints": taints},
+    }));
+    match cluster.nodes().patch(&node.name, &patch).await {
+        // The node was deleted or has changed: the cache reports it.
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        done => done.map(drop),
     }
 }

@@ -6,4 +6,5 @@ mod facts;
 mod health;
 mod taints;
 
+pub use controller::taint_nodes;
 pub(crate) use controller::{Pace, run};

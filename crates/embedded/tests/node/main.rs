@@ -4,4 +4,5 @@
 mod restart;
 mod sessions;
 mod several;
+mod start;
 mod usage;
