@@ -18,6 +18,19 @@ apiVersion: v1
 kind: Secret
 metadata: {name: login}
 stringData: {password: hunter2hunter2}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  # So that `rollout status` needs a watch.
+  minReadySeconds: 3
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: main, image: any, command: [sleep, '1000']}]
 ";
 
 /// Commands that read and write.
@@ -25,14 +38,14 @@ const COMMANDS: &[&str] = &[
     "kubectl apply -f objects.yaml",
     "kubectl get configmaps,secrets",
     "kubectl get configmap settings -o json",
-    "kubectl create deployment web --image any --replicas 0",
     "kubectl rollout status deployment web",
+    "kubectl create deployment empty --image any --replicas 0",
     "kubectl label configmap settings tier=front",
     "kubectl get configmaps -l tier=front -o name",
     "kubectl get secret missing",
     "kubectl auth can-i create pods",
     "kubectl delete -f objects.yaml",
-    "kubectl delete deployment web",
+    "kubectl delete deployment empty",
 ];
 
 /// The output of all commands.
