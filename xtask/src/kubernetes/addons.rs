@@ -69,8 +69,15 @@ impl Addon {
 
         let namespace = format!("{name}-system");
         let wait = ["wait", "deployments", "--all", "--for=condition=Available"];
-        let within = ["--namespace", &namespace, "--timeout=120s"];
-        paths.kubectl(&[&wait[..], &within].concat())?;
+        // Kueue waits until the kubelet has refreshed the volume with its certificate.
+        let within = ["--namespace", &namespace, "--timeout=300s"];
+        paths
+            .kubectl(&[&wait[..], &within].concat())
+            .map_err(|error| {
+                let pods = paths.kubectl(&["describe", "pods", "--namespace", &namespace]);
+                let pods = pods.unwrap_or_else(|error| error.to_string());
+                format!("{error}\n{pods}")
+            })?;
         let probe = (self.probe)().to_string();
         wait_until(&format!("the webhooks of {name} respond"), || {
             self.apply(paths, "probe.json", &probe, &["--dry-run=server"])
