@@ -248,7 +248,9 @@ impl EmbeddedCluster {
             if self.node.is_some() {
                 // A new node is tainted as not ready until a controller has seen that it is ready.
                 let tainted = longshore_controllers::taint_nodes(&cluster, &options.clock).await;
-                tainted.map_err(Error::part("taints of the nodes"))?;
+                if let Err(error) = tainted {
+                    tracing::warn!(%error, "cannot set the nodes' taints; a controller tries again");
+                }
             }
             self.controllers = Some(controllers::Running::start(cluster, settings));
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
