@@ -10,6 +10,9 @@ use crate::{
     web_page::unreadable,
 };
 
+/// The maximum number of items of a list response. The largest clusters have a fifth of these pods.
+const MAX_ITEMS: usize = 1_000_000;
+
 /// A list response.
 #[derive(Default)]
 pub struct ListBody {
@@ -26,7 +29,7 @@ pub struct ListBody {
 /// `what` names the response in errors.
 ///
 /// # Errors
-/// `body` is not a list.
+/// `body` is not a list, or has more than a million items.
 pub fn list(body: &Bytes, what: &str) -> Result<ListBody, Unreadable> {
     check(body, what)?;
     let mut scanner = Scanner::new(body);
@@ -42,6 +45,9 @@ pub fn list(body: &Bytes, what: &str) -> Result<ListBody, Unreadable> {
                     return scanner.value().map(|_| ());
                 }
                 scanner.elements(|scanner| {
+                    if list.items.len() == MAX_ITEMS {
+                        return scanner.error("the list has more than 1,000,000 items");
+                    }
                     let item = item(scanner, body, list.items.len(), what)?;
                     list.items.push(item);
                     Ok(())

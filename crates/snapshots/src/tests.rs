@@ -54,6 +54,15 @@ fn rejects_bodies_that_are_not_lists() {
 }
 
 #[test]
+fn a_list_with_too_many_items_is_refused() {
+    let of = |items: usize| Bytes::from(format!("{{\"items\":[{}{{}}]}}", "{},".repeat(items - 1)));
+    assert_eq!(list(&of(1_000_000), "pods").unwrap().items.len(), 1_000_000);
+    let error = list(&of(1_000_001), "pods").map(|list| list.items.len());
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("more than 1,000,000 items"), "{text}");
+}
+
+#[test]
 fn an_invalid_item_does_not_affect_the_others() {
     for bad in [
         &b"1"[..],

@@ -36,8 +36,8 @@ impl Cluster {
         self.bytes_with(call, 0, |_| false).await
     }
 
-    /// As [`Cluster::bytes`], with about so many bytes as are `expected`; `look`
-    /// sees what of the answer has come so far, as long as it wants to.
+    /// Like [`Cluster::bytes`], for a response of about `expected` bytes. `look` is called with the
+    /// body read so far, until it returns false.
     pub(crate) async fn bytes_with(
         &self,
         call: &Call,
@@ -45,7 +45,7 @@ impl Cluster {
         look: impl FnMut(&[u8]) -> bool,
     ) -> Result<Bytes> {
         let response = self.send(call).await?;
-        self.transport.read(response, expected, look).await
+        self.transport.read(call, response, expected, look).await
     }
 
     /// Sends a request and reads the JSON of the response.

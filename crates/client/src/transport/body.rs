@@ -5,42 +5,73 @@ use http::{Response, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use kube_client::client::Body;
 
-/// The maximum number of bytes that a `Content-Length` header alone can reserve. The
-/// buffer of a larger body grows as data arrives.
-const RESERVE_LIMIT: usize = 256 << 20;
+/// The maximum size of a body that is read into memory, in bytes. A list of 500 objects of the
+/// maximum size that etcd stores by default has three times as many, which no cluster was seen
+/// to return; a larger body more likely comes from a server that never ends it.
+pub(super) const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// Reads the whole body into one buffer. The buffer grows in place and no chunks are
-/// kept, so that the memory in use stays close to the size of the body.
-pub(super) async fn read(response: Response<Body>) -> Result<Bytes, kube_client::Error> {
-    read_with(response, 0, |_| false).await
+/// The maximum size of the body of an error response, in bytes.
+const MAX_ERROR_BYTES: usize = 16 << 20;
+
+/// The reason why a body could not be read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// The connection failed.
+    Connection(kube_client::Error),
+    /// The body is larger than [`MAX_BODY_BYTES`].
+    TooLarge,
 }
 
-/// As [`read`], with an expected size in bytes, which is used if the response has no
-/// `Content-Length` header. `inspect` is called with the body read so far, after each
-/// chunk, until it returns false.
-pub(super) async fn read_with(
+/// Reads the body of an error response, at most its first [`MAX_ERROR_BYTES`] bytes. A body that
+/// cannot be read is empty.
+pub(super) async fn read_error(response: Response<Body>) -> Bytes {
+    let mut body = response.into_body();
+    let mut begin = BytesMut::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let data = frame.into_data().unwrap_or_default();
+        let room = MAX_ERROR_BYTES - begin.len();
+        begin.extend_from_slice(&data[..data.len().min(room)]);
+        if data.len() > room {
+            break;
+        }
+    }
+    begin.freeze()
+}
+
+/// Reads the whole body into one buffer. The buffer grows in place and no chunks are
+/// kept, so that the memory in use stays close to the size of the body. The `expected` size in
+/// bytes is used if the response has no `Content-Length` header. `inspect` is called with the
+/// body read so far, after each chunk, until it returns false.
+pub(super) async fn read(
     response: Response<Body>,
     expected: usize,
     mut inspect: impl FnMut(&[u8]) -> bool,
-) -> Result<Bytes, kube_client::Error> {
+) -> Result<Bytes, ReadError> {
     let declared = response
         .headers()
         .get(CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok())
-        .unwrap_or(expected);
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
+        return Err(ReadError::TooLarge);
+    }
+    let declared = declared.unwrap_or(expected.min(MAX_BODY_BYTES));
     let mut body = response.into_body();
     let mut whole = BytesMut::new();
     let (mut first, mut inspects): (Option<Bytes>, bool) = (None, true);
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame?.into_data() else {
+        let Ok(data) = frame.map_err(ReadError::Connection)?.into_data() else {
             continue;
         };
+        let length = first.as_ref().map_or(whole.len(), Bytes::len);
+        if length + data.len() > MAX_BODY_BYTES {
+            return Err(ReadError::TooLarge);
+        }
         match first.take() {
             // A body of a single chunk, as from a server in this process, is not copied.
             None if whole.is_empty() => first = Some(data),
             None => whole.extend_from_slice(&data),
             Some(earlier) => {
-                whole.reserve(declared.min(RESERVE_LIMIT).max(earlier.len() + data.len()));
+                whole.reserve(declared.max(earlier.len() + data.len()));
                 whole.extend_from_slice(&earlier);
                 whole.extend_from_slice(&data);
             }

@@ -18,7 +18,7 @@ pub(super) async fn error_response(call: &Call, response: Response<Body>) -> Err
     let code = response.status();
     let headers = response.headers().clone();
     let seconds = retry::retry_after(&headers).map_or(0, |wait| wait.as_secs());
-    let body = body::read(response).await.unwrap_or_default();
+    let body = body::read_error(response).await;
     let mut status = status(code, &body);
     if let Some(to) = headers.get(LOCATION).filter(|_| code.is_redirection()) {
         // A query may contain secrets.

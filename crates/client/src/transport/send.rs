@@ -7,8 +7,12 @@ use kube_client::client::Body;
 use serde::de::DeserializeOwned;
 
 use super::{
-    Transport, body, call::Call, error_response::error_response, explain::explain, request_metrics,
-    response, retry,
+    Transport,
+    body::{self, MAX_BODY_BYTES, ReadError},
+    call::Call,
+    error_response::error_response,
+    explain::explain,
+    request_metrics, response, retry,
 };
 use crate::error::{Error, Result};
 
@@ -32,7 +36,7 @@ impl Transport {
     /// Sends a request and reads the whole response.
     pub(crate) async fn bytes(&self, call: &Call) -> Result<Bytes> {
         let response = self.send(call).await?;
-        self.read(response, 0, |_| false).await
+        self.read(call, response, 0, |_| false).await
     }
 
     /// Sends a request and parses the JSON of the response.
@@ -40,10 +44,14 @@ impl Transport {
         response::parse(call, &self.bytes(call).await?)
     }
 
-    /// Reads the whole body of a response, of about `expected` bytes. `inspect` is called
-    /// with the body read so far, until it returns false.
+    /// Reads the whole body of the response to `call`, of about `expected` bytes. `inspect` is
+    /// called with the body read so far, until it returns false.
+    ///
+    /// # Errors
+    /// [`Error::Decode`] if it is larger than [`MAX_BODY_BYTES`].
     pub(crate) async fn read(
         &self,
+        call: &Call,
         response: Response<Body>,
         expected: usize,
         inspect: impl FnMut(&[u8]) -> bool,
@@ -51,9 +59,17 @@ impl Transport {
         tokio::select! {
             biased;
             () = self.closed().cancelled() => Err(Error::Closed),
-            bytes = body::read_with(response, expected, inspect) => {
-                bytes.map_err(|error| self.unreachable(&error))
-            }
+            bytes = body::read(response, expected, inspect) => bytes.map_err(|error| match error {
+                ReadError::Connection(error) => self.unreachable(&error),
+                ReadError::TooLarge => {
+                    let mebibytes = MAX_BODY_BYTES >> 20;
+                    let problem = format!(
+                        "it is larger than {mebibytes} MiB: select fewer objects, by namespace or \
+                         labels, or read them page by page"
+                    );
+                    Error::decode(call.response_name(), problem)
+                }
+            })
         }
     }
 

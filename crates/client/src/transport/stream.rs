@@ -12,8 +12,9 @@ use super::{Transport, call::Call, response};
 use crate::error::{Error, Result};
 use longshore_snapshots::WEB_PAGE;
 
-/// The maximum length of a line, in bytes. API servers send no lines of this length.
-const MAX_LINE_BYTES: usize = 256 << 20;
+/// The maximum length of a line, in bytes. A line has one object, and API servers store none of
+/// this size.
+const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Streams the chunks of a body as they arrive. The stream ends with [`Error::Closed`] if
 /// the connection is closed.
@@ -93,8 +94,8 @@ impl Lines {
             }
             self.searched = self.buffer.len();
             match next_chunk(&self.transport, &mut self.body).await? {
-                Some(_) if self.buffer.len() > MAX_LINE_BYTES => {
-                    let problem = format!("it is longer than {MAX_LINE_BYTES} bytes");
+                Some(data) if self.buffer.len() + data.len() > MAX_LINE_BYTES => {
+                    let problem = format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20);
                     return Err(Error::decode("a line of a response", problem));
                 }
                 Some(data) => self.buffer.extend_from_slice(&data),

@@ -1,10 +1,16 @@
 //! Tables: objects as the server prints them for people.
 
+use bytes::Bytes;
+use longshore_snapshots::Snapshot;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::View;
-use crate::{error::Result, kind::Object, transport::Call};
+use crate::{
+    error::Result,
+    kind::Object,
+    transport::{Call, parse},
+};
 
 /// Objects as rows, with the columns that the server defines for their kind.
 #[derive(Debug, Clone)]
@@ -39,6 +45,14 @@ pub struct Row {
     pub cells: Vec<Value>,
 }
 
+/// The type of a response.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+struct Typed {
+    #[serde(default)]
+    kind: String,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Raw {
@@ -70,14 +84,15 @@ struct RawMeta {
     namespace: String,
 }
 
-const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+/// A server without tables returns the objects instead, like kubectl also accepts them.
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 impl<K: Object> View<K> {
-    /// Returns all objects as a table.
+    /// Returns all objects as a table. If the server has no tables, as some aggregated API servers,
+    /// the table has the columns `Name` and `Created At`.
     ///
     /// # Errors
-    /// As [`View::list`](crate::View::list); an [`Error::Api`](crate::Error::Api) with code 406
-    /// from a server that shows no tables.
+    /// As [`View::list`](crate::View::list).
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -127,7 +142,12 @@ impl<K: Object> View<K> {
 
     async fn tabled(&self, mut call: Call) -> Result<Table> {
         call.accept = TABLE;
-        let raw: Raw = self.cluster().json(&call).await?;
+        let body = self.cluster().bytes(&call).await?;
+        let Typed { kind } = parse(&call, &body)?;
+        if kind != "Table" {
+            return objects(&body, &call.response_name());
+        }
+        let raw: Raw = parse(&call, &body)?;
         let rows = raw.rows.into_iter().map(|row| Row {
             name: row.object.metadata.name,
             namespace: row.object.metadata.namespace,
@@ -138,4 +158,38 @@ impl<K: Object> View<K> {
             rows: rows.collect(),
         })
     }
+}
+
+/// The table of a response that contains the objects themselves: a list, or one object.
+fn objects(body: &Bytes, what: &str) -> Result<Table> {
+    let items = match longshore_snapshots::list(body, what) {
+        Ok(list) => list.items,
+        Err(not_a_list) => {
+            let object = Snapshot::parse(body, what)?;
+            if object.name().is_empty() {
+                return Err(not_a_list.into());
+            }
+            vec![object]
+        }
+    };
+    let columns = ["Name", "Created At"].map(|name| Column {
+        name: name.to_owned(),
+        description: String::new(),
+        priority: 0,
+    });
+    let rows = items.iter().enumerate().map(|(position, item)| {
+        let meta = item.checked_meta(|| format!("items[{position}] of {what}"))?;
+        let created = meta
+            .creation_timestamp
+            .map(|time| Value::from(time.to_string()));
+        Ok(Row {
+            name: item.name().to_owned(),
+            namespace: item.namespace().unwrap_or_default().to_owned(),
+            cells: vec![item.name().into(), created.unwrap_or_default()],
+        })
+    });
+    Ok(Table {
+        columns: columns.into(),
+        rows: rows.collect::<Result<_>>()?,
+    })
 }

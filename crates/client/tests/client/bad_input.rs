@@ -165,10 +165,11 @@ async fn invalid_responses() {
             _ => Vec::new(),
         };
         let answer = |body: &str| Answer::Plain(code, headers.clone(), body.to_owned().into());
-        let fake = Fake::new([answer(body), answer(body)]);
+        let fake = Fake::new([answer(body), answer(body), answer(body)]);
         let view = fake.cluster().pods().in_namespace("n").unwrap();
         let begin: String = body.chars().take(60).collect();
         report.add(&format!("list: {code} {begin}"), view.list().await);
+        report.add(&format!("table: {code} {begin}"), view.table().await);
         report.add(&format!("fetch: {code} {begin}"), view.fetch("a").await);
         let line = format!("{body}\n");
         for _ in 0..20 {

@@ -25,6 +25,8 @@ pub enum Answer {
     Plain(u16, Vec<(&'static str, String)>, Bytes),
     /// Lines of a watch; then the connection ends, breaks, or stays silent.
     Lines(Vec<String>, End),
+    /// Status code, and a body that repeats this chunk and never ends.
+    Endless(u16, Bytes),
     /// The connection is refused.
     Refused,
 }
@@ -199,6 +201,11 @@ impl Fake {
                 let body =
                     http_body_util::Full::new(body).map_err(|error: Infallible| match error {});
                 Ok(response.body(body.boxed_unsync()).unwrap())
+            }
+            Answer::Endless(code, chunk) => {
+                let frames = stream::repeat(chunk).map(|chunk| Ok(http_body::Frame::data(chunk)));
+                let body = StreamBody::new(frames).boxed_unsync();
+                Ok(Response::builder().status(code).body(body).unwrap())
             }
             Answer::Lines(lines, end) => {
                 let frames =

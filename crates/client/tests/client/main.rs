@@ -6,6 +6,7 @@ mod bad_input;
 mod cache;
 mod corpus;
 mod fake;
+mod limits;
 mod lists;
 mod objects;
 mod requests;

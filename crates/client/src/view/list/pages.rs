@@ -17,8 +17,17 @@ use crate::{
     list::List,
 };
 
-/// So far into a page its cursor is looked for before the whole is there.
+/// The number of bytes at the beginning of a page in which the cursor of the next one is looked
+/// for, before the whole page has arrived.
 const HEAD: usize = 64 * 1024;
+
+/// The maximum size of the objects of all pages of a list that is kept in memory, in bytes. A
+/// server whose list has no last page must not fill the memory.
+const MAX_LIST_BYTES: usize = 4 << 30;
+
+/// The number of bytes that a page counts in addition to its objects, so that the number of pages
+/// is also limited.
+const PAGE_BYTES: usize = 1024;
 
 /// How the pages of a view are read.
 #[derive(Clone)]
@@ -164,6 +173,18 @@ fn offered(error: &Error) -> Option<&str> {
     (!cursor.is_empty()).then_some(cursor)
 }
 
+/// Refuses a list of a kind that is too large to be kept in memory.
+fn check_size(bytes: usize, kind: impl FnOnce() -> String) -> Result<()> {
+    if bytes <= MAX_LIST_BYTES {
+        return Ok(());
+    }
+    let problem = format!(
+        "it is larger than {} GiB: select fewer objects, by namespace or labels",
+        MAX_LIST_BYTES >> 30
+    );
+    Err(Error::decode(format!("the list of {}", kind()), problem))
+}
+
 /// Reads a consistent snapshot of all objects, maps each object with `keep`, and returns
 /// the resource version: in pages of `limit`, or in one response if the snapshot expires
 /// before the last page.
@@ -175,6 +196,7 @@ pub(crate) async fn read_consistent<K: Object, T>(
     let expired = Expired::Fail;
     let mut pages = Pages::new(view, Paging { limit, expired });
     let (mut kept, mut next) = (Vec::new(), Next::Cursor(String::new()));
+    let mut bytes = 0;
     loop {
         let (page, following) = pages.read(next).await;
         let list = match page {
@@ -182,15 +204,35 @@ pub(crate) async fn read_consistent<K: Object, T>(
             Err(error) if error.is_expired() && pages.paging.limit > 0 => {
                 pages.paging.limit = 0;
                 kept.clear();
+                bytes = 0;
                 next = Next::Cursor(String::new());
                 continue;
             }
             outcome => outcome?,
         };
+        let sizes = list.items.iter().map(|item| item.bytes().len());
+        bytes += PAGE_BYTES + sizes.sum::<usize>();
+        check_size(bytes, || pages.view.kind().qualified())?;
         kept.extend(list.items.into_iter().map(&keep));
         match following {
             Some(following) => next = following,
             None => return Ok((kept, list.version)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_a_last_page_ends_at_the_limit() {
+        let kind = || "pods".to_owned();
+        assert!(check_size(MAX_LIST_BYTES, kind).is_ok());
+        let refused = check_size(MAX_LIST_BYTES + 1, kind).map_err(|error| error.to_string());
+        assert_eq!(
+            refused,
+            Err("the list of pods cannot be read: it is larger than 4 GiB: select fewer objects, by namespace or labels".to_owned())
+        );
     }
 }
