@@ -14,7 +14,7 @@ use crate::{
     commands::{self, Command, bootstrap::BootstrapArgs},
     complete, env,
     error::{Error, Kind, exit_code},
-    ui,
+    ui, verbs,
 };
 
 /// Run code on Kubernetes, or on an embedded cluster on this machine
@@ -30,7 +30,6 @@ use crate::{
     propagate_version = false,
     subcommand_required = true,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     after_help = "Examples:
   longshore run -- python train.py             run the current folder's code
   longshore run --role worker=2 -- hostname    run several tasks
@@ -59,7 +58,8 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let error = with_plain_usage(error);
+            let mut error = with_plain_usage(error);
+            verbs::suggest(&mut error);
             let arguments: Vec<String> = std::env::args_os()
                 .skip(1)
                 .map(|word| word.to_string_lossy().into_owned())
@@ -70,12 +70,12 @@ pub fn main() -> ExitCode {
                 (None, Some(misplaced)) if error.kind() == ErrorKind::UnknownArgument => {
                     ui::error(&misplaced);
                 }
-                _ => drop(error.print()),
+                _ => print(&error),
             }
-            return match error.kind() {
+            return finish(match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => ExitCode::SUCCESS,
                 _ => exit_code(Kind::Usage),
-            };
+            });
         }
     };
     let command = cli.command;
@@ -87,13 +87,39 @@ pub fn main() -> ExitCode {
         runtime.shutdown_background();
         result
     });
-    ui::flush();
-    match outcome {
+    finish(match outcome {
         Ok(code) => code,
         Err(error) => {
+            ui::flush();
             ui::error(&error);
             exit_code(error.kind())
         }
+    })
+}
+
+/// Writes all output, and reports if it could not be written: a success without its output is a
+/// failure.
+fn finish(code: ExitCode) -> ExitCode {
+    ui::flush();
+    let Some(error) = ui::output_error() else {
+        return code;
+    };
+    let message = format!("cannot write to standard output: {error}");
+    ui::error(&Error::new(Kind::Failed, message).hint("the output is incomplete"));
+    if code == ExitCode::SUCCESS {
+        exit_code(Kind::Failed)
+    } else {
+        code
+    }
+}
+
+/// Prints the help, the version, or an error of the command line.
+fn print(error: &clap::Error) {
+    let outcome = error.print();
+    if !error.use_stderr()
+        && let Err(error) = outcome
+    {
+        ui::output_failed(error);
     }
 }
 
@@ -108,21 +134,20 @@ fn report_file_size_limit() {
 fn envtest_program(program: Invocation) -> ExitCode {
     if let Some(help) = program.help() {
         ui::bytes(help.as_bytes());
-        ui::flush();
-        return ExitCode::SUCCESS;
+        return finish(ExitCode::SUCCESS);
     }
     let outcome = runtime(true).and_then(|runtime| {
         let result = runtime.block_on(program.run(|note| ui::note(note)));
         runtime.shutdown_background();
         result.map_err(|error| Error::from_source(Kind::Failed, &error))
     });
-    match outcome {
+    finish(match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             ui::error(&error);
             exit_code(error.kind())
         }
-    }
+    })
 }
 
 /// The error for an invalid option of a run, without clap's usage, as for an invalid value in

@@ -23,6 +23,12 @@ const NO_COLOR: &str = "NO_COLOR";
 const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
 /// The user's home folder.
 const HOME: &str = "HOME";
+
+/// A variable whose value is UTF-8.
+pub(crate) fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .filter(|value| !value.is_empty())

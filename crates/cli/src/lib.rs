@@ -21,6 +21,7 @@ mod follow;
 mod forward;
 mod hints;
 mod interrupt;
+mod last_event;
 mod log_lines;
 mod metric_columns;
 mod output;
@@ -39,6 +40,7 @@ mod terminal;
 mod ui;
 mod upload;
 mod usage;
+mod verbs;
 
 pub use app::main;
 

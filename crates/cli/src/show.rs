@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use longshore::launcher::{Event, Run, follow::Unfinished};
 use serde_json::{Value, json};
 
-use crate::{hints, log_lines::Lines, printer::Batch, ui};
+use crate::{hints, last_event, log_lines::Lines, printer::Batch, ui};
 
 /// Output format of a followed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -18,8 +18,30 @@ pub(crate) enum EventFormat {
     #[default]
     Text,
     /// One JSON object per line on standard output, whose `event` is started, progress,
-    /// waiting, retry, log, gap or finished
+    /// waiting, retry, log, gap, finished or detached
     Json,
+}
+
+/// The first event, which names the run.
+pub(crate) fn started(run: &Run, cluster: &Value) -> Value {
+    json!({
+        "event": "started",
+        "run": run.name.as_str(),
+        "namespace": run.namespace,
+        "roles": run.roles,
+        "cluster": cluster,
+    })
+}
+
+/// Prints the name of a run that is not followed, or its first event.
+pub(crate) fn left_alone(run: &Run, format: EventFormat, cluster: &Value) {
+    match format {
+        EventFormat::Text => ui::line(run.name.as_str()),
+        EventFormat::Json => {
+            last_event::started();
+            ui::json(&started(run, cluster).to_string());
+        }
+    }
 }
 
 /// The first word of a line about the run, on standard error.
@@ -47,14 +69,8 @@ impl Show {
     /// Prints the first event, which names the run.
     pub(crate) fn new(run: &Run, format: EventFormat, cluster: &Value, batch: &mut Batch) -> Self {
         if format == EventFormat::Json {
-            let started = json!({
-                "event": "started",
-                "run": run.name.as_str(),
-                "namespace": run.namespace,
-                "roles": run.roles,
-                "cluster": cluster,
-            });
-            batch.output(|out| ui::write_json(&started.to_string(), out));
+            last_event::started();
+            batch.output(|out| ui::write_json(&started(run, cluster).to_string(), out));
         }
         Self {
             format,
@@ -79,6 +95,9 @@ impl Show {
                 Event::Log(_) => serde_json::to_string(event),
                 _ => serde_json::to_string(&hints::in_event(event)),
             };
+            if matches!(event, Event::Finished(_)) {
+                last_event::finished();
+            }
             batch.output(|out| ui::write_json(&text.unwrap_or_default(), out));
         }
         match event {
@@ -164,7 +183,7 @@ mod tests {
             .and_then(|value| Some(value.get_help()?.to_string()));
         let help = help.unwrap_or_default();
         let words: Vec<&str> = help.split([' ', ',']).collect();
-        for kind in Event::KINDS.iter().chain(&["started"]) {
+        for kind in Event::KINDS.iter().chain(&["started", "detached"]) {
             assert!(words.contains(kind), "{kind}: {help}");
         }
     }

@@ -5,8 +5,11 @@
 
 use std::{
     borrow::Cow,
-    io::{IsTerminal as _, Write as _},
-    sync::atomic::{AtomicBool, Ordering},
+    io::{self, IsTerminal as _, Write as _},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use longshore::launcher::terminal_text::{self, escaped};
@@ -16,8 +19,14 @@ use crate::{
     error::{Error, Mark},
 };
 
-/// Set when the reader of standard output has closed it.
+/// Set when standard output accepts no more data.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
+/// The last line on standard error.
+static LAST_NOTE: Mutex<Option<String>> = Mutex::new(None);
+/// The length of a line that other files do not contain by chance.
+const MIN_NOTE_BYTES: usize = 16;
+/// The reason, unless the reader has closed it.
+static OUTPUT_ERROR: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes a human-readable line to standard output. After the reader has closed it (`| head`),
 /// nothing is written, and [`output_closed`] returns true.
@@ -57,9 +66,29 @@ pub(crate) fn bytes(bytes: &[u8]) {
     if output_closed() {
         return;
     }
-    if std::io::stdout().lock().write_all(bytes).is_err() {
-        OUTPUT_CLOSED.store(true, Ordering::Relaxed);
+    check_output(io::stdout().lock().write_all(bytes));
+}
+
+/// After an error, nothing more is written: the output would have a gap.
+fn check_output(outcome: io::Result<()>) {
+    if let Err(error) = outcome {
+        output_failed(error);
     }
+}
+
+/// Records that standard output accepts no more data. A reader that has closed it (`| head`) has
+/// read enough; any other error is reported at the end of the program.
+pub(crate) fn output_failed(error: io::Error) {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        // Later errors have the same cause.
+        let _ = OUTPUT_ERROR.set(error);
+    }
+    OUTPUT_CLOSED.store(true, Ordering::Relaxed);
+}
+
+/// The error that ended standard output, unless its reader has closed it.
+pub(crate) fn output_error() -> Option<&'static io::Error> {
+    OUTPUT_ERROR.get()
 }
 
 /// Passes on the output of a container: unchanged to a file, a pipe, or the container's own
@@ -72,7 +101,7 @@ pub(crate) struct Pass {
 impl Pass {
     /// To standard output. `raw`: the terminal was given to the container.
     pub(crate) fn stdout(raw: bool) -> Self {
-        let filtered = !raw && std::io::stdout().is_terminal();
+        let filtered = !raw && io::stdout().is_terminal();
         Self {
             filter: filtered.then(terminal_text::Stream::default),
             write: bytes,
@@ -81,11 +110,11 @@ impl Pass {
 
     /// To standard error, in the same way.
     pub(crate) fn stderr(raw: bool) -> Self {
-        let filtered = !raw && std::io::stderr().is_terminal();
+        let filtered = !raw && io::stderr().is_terminal();
         Self {
             filter: filtered.then(terminal_text::Stream::default),
             write: |bytes| {
-                let _ = std::io::stderr().lock().write_all(bytes);
+                let _ = io::stderr().lock().write_all(bytes);
             },
         }
     }
@@ -119,12 +148,10 @@ pub(crate) fn flush() {
     if output_closed() {
         return;
     }
-    if std::io::stdout().lock().flush().is_err() {
-        OUTPUT_CLOSED.store(true, Ordering::Relaxed);
-    }
+    check_output(io::stdout().lock().flush());
 }
 
-/// Whether the reader has closed standard output.
+/// Returns true if standard output accepts no more data.
 pub(crate) fn output_closed() -> bool {
     OUTPUT_CLOSED.load(Ordering::Relaxed)
 }
@@ -132,12 +159,24 @@ pub(crate) fn output_closed() -> bool {
 /// Writes a human-readable line to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
     let text = terminal_text::lines(text.as_ref());
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{text}");
+    if text.len() >= MIN_NOTE_BYTES {
+        *last_note_lock() = Some(text.into_owned());
+    }
+}
+
+/// The last line on standard error that is long enough to be recognized in a file.
+pub(crate) fn last_note() -> Option<String> {
+    last_note_lock().clone()
+}
+
+fn last_note_lock() -> MutexGuard<'static, Option<String>> {
+    LAST_NOTE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes a prompt without a newline.
 pub(crate) fn prompt(text: &str) {
-    let mut out = std::io::stderr().lock();
+    let mut out = io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -167,19 +206,19 @@ pub(crate) fn error(error: &Error) {
 
 /// Whether prompts are possible: stdin and stderr are terminals.
 pub(crate) fn is_interactive() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Columns and rows of the terminal for progress output.
 pub(crate) fn progress_size() -> (usize, usize) {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    let size = rustix::termios::tcgetwinsize(io::stderr());
     let known = size.ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
     known.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Whether progress can be drawn.
 pub(crate) fn draws_progress() -> bool {
-    std::io::stderr().is_terminal()
+    io::stderr().is_terminal()
 }
 
 /// Colours, or none.
@@ -200,7 +239,7 @@ impl Paint {
     /// For standard output.
     pub(crate) fn stdout() -> Self {
         Self {
-            on: std::io::stdout().is_terminal() && !env::no_color(),
+            on: io::stdout().is_terminal() && !env::no_color(),
         }
     }
 
@@ -213,7 +252,7 @@ impl Paint {
     /// For standard error.
     pub(crate) fn stderr() -> Self {
         Self {
-            on: std::io::stderr().is_terminal() && !env::no_color(),
+            on: io::stderr().is_terminal() && !env::no_color(),
         }
     }
 

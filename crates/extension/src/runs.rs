@@ -164,7 +164,7 @@ pub(crate) fn launch<'py>(
         here: is_local.then(env::current_dir).transpose()?,
         ..Flags::default()
     };
-    let flags = flags(options, given)?;
+    let flags = flags(options, given)?.with_environment(|name| env::var(name).ok());
     let settings = Settings::load(&folder).map(|settings| match context {
         Some(context) => settings.in_context(context),
         None => settings,

@@ -1,7 +1,7 @@
 //! Differences between two states of a folder, and the archive of the changed files.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Read as _},
     path::{Path, PathBuf},
     sync::atomic::AtomicBool,
@@ -119,6 +119,14 @@ impl Manifest {
             written.push(path.as_path());
         }
         Some(written)
+    }
+
+    /// The same state without these files.
+    #[must_use]
+    pub fn without(&self, files: &BTreeSet<PathBuf>) -> Self {
+        let mut entries = self.entries.clone();
+        entries.retain(|path, _| !files.contains(path));
+        Self { entries }
     }
 
     /// All paths, sorted.

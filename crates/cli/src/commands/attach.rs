@@ -11,6 +11,7 @@ use crate::{
     error::Result,
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
+    last_event,
     place::{self, Container, Place},
     show::EventFormat,
     target::{self, Target},
@@ -67,9 +68,16 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
     let cluster = target.cluster();
     let namespace = target::namespace(args.container.namespace.as_deref(), cluster);
     let container = match place::find(cluster, namespace, &args.container.place).await {
-        Ok(Place::Run(run)) => return again(target, &run.run, &args).await,
+        Ok(Place::Run(run)) => {
+            let result = again(target, &run.run, &args).await;
+            last_event::after_attach(args.output, result.as_ref().err());
+            return result;
+        }
         Ok(place) => Container::of(cluster, place, None).await,
-        Err(error) => Err(error),
+        Err(error) => {
+            last_event::after_attach(args.output, Some(&error));
+            Err(error)
+        }
     };
     exec::enter(target, args.container, container, None).await
 }

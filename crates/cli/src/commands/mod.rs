@@ -111,6 +111,9 @@ pub(crate) enum Command {
     Record(record::RecordArgs),
     Replay(replay::ReplayArgs),
     Completions(completions::CompletionsArgs),
+    /// Print the version
+    #[command(hide = true)]
+    Version,
     #[command(name = "ssh-proxy", hide = true)]
     SshProxy(ssh_proxy::SshProxyArgs),
 }
@@ -186,5 +189,9 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Record(args) => record::record(args).await,
         Command::Replay(args) => replay::replay(args).await,
         Command::Completions(args) => completions::completions(&args),
+        Command::Version => {
+            crate::ui::line(format!("longshore {}", env!("CARGO_PKG_VERSION")));
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }

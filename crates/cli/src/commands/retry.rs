@@ -9,10 +9,11 @@ use longshore::launcher::{FollowOptions, names, preflight::Purpose, runs, sweeps
 use super::run::{check, start};
 use crate::{
     complete, config,
-    error::Result,
+    error::{Error, Result},
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
-    show::{EventFormat, head},
+    last_event,
+    show::{self, EventFormat, head},
     target::{self, ClusterArgs, Target},
     ui,
 };
@@ -47,11 +48,17 @@ pub(crate) struct RetryArgs {
 }
 
 pub(crate) async fn retry(args: RetryArgs) -> Result<ExitCode> {
+    let result = open_and_launch(&args).await;
+    last_event::after_launch(args.output, result.as_ref().err());
+    result
+}
+
+async fn open_and_launch(args: &RetryArgs) -> Result<ExitCode> {
     let mut interrupt = Interrupt::listen()?;
     let configured = config::here()?;
     let opening = args.cluster.open(&configured);
     let target = interrupt.unless(opening).await??;
-    let result = launch(&target, &args, interrupt).await;
+    let result = launch(&target, args, interrupt).await;
     let closed = target.close().await;
     let code = result?;
     closed.map(|()| code)
@@ -68,15 +75,9 @@ async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> 
         let found = runs::find_made(cluster, namespace, &args.run).await?;
         let plan = sweeps::retry(cluster, &found.run, &names::random_suffix()).await?;
         check(cluster, &plan, purpose).await?;
-        Ok(plan)
+        Ok::<_, Error>(plan)
     };
-    let plan = match interrupt.unless(planning).await? {
-        Ok(plan) => plan,
-        Err(error) => {
-            follow::report_not_started(&error, args.output);
-            return Err(error);
-        }
-    };
+    let plan = interrupt.unless(planning).await??;
     let run = start(cluster, &plan, &mut interrupt).await?;
     let tasks = run.roles.iter().map(|role| u64::from(role.count)).sum();
     let name = run.name.as_str();
@@ -86,7 +87,7 @@ async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> 
         ui::count(tasks, "combination")
     ));
     if args.detach {
-        ui::line(name);
+        show::left_alone(&run, args.output, &target.facts());
         return Ok(ExitCode::SUCCESS);
     }
     let how = How {

@@ -42,6 +42,8 @@ pub(super) struct Folder {
     sent: Mutex<BTreeSet<PathBuf>>,
     /// The last parcel, which most tasks share, by the names of its states.
     last: Mutex<Option<(String, String, Arc<Parcel>)>>,
+    /// Files with the output of this program, which no state contains.
+    own_output: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// Why changes cannot be sent.
@@ -89,6 +91,7 @@ impl Folder {
             states: Mutex::new([Arc::new(first)].into()),
             sent: Mutex::new(sent),
             last: Mutex::default(),
+            own_output: Mutex::default(),
         }
     }
 
@@ -103,7 +106,30 @@ impl Folder {
 
     /// Reads the current state of the folder. Blocks.
     pub(super) fn read(&self) -> Result<Manifest, BundleError> {
-        Manifest::of_folder(&self.path, &self.options)
+        let manifest = Manifest::of_folder(&self.path, &self.options)?;
+        Ok(match &*lock(&self.own_output) {
+            files if files.is_empty() => manifest,
+            files => manifest.without(files),
+        })
+    }
+
+    /// Removes files with the output of this program from all states, also from those that are
+    /// read later. Tasks keep the files that they have.
+    pub(super) fn set_aside(&self, files: &[PathBuf]) {
+        let mut own_output = lock(&self.own_output);
+        own_output.extend(files.iter().cloned());
+        for state in &mut *lock(&self.states) {
+            *state = Arc::new(State {
+                name: state.name.clone(),
+                manifest: Arc::new(state.manifest.without(&own_output)),
+            });
+        }
+    }
+
+    /// The state of this name.
+    pub(super) fn state(&self, name: &str) -> Option<Arc<State>> {
+        let states = lock(&self.states);
+        states.iter().find(|state| state.name == name).cloned()
     }
 
     /// Records a new state.

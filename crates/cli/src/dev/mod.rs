@@ -3,6 +3,7 @@
 mod connection;
 mod folder;
 mod keys;
+mod own_output;
 mod report;
 mod session;
 mod tasks;

@@ -1,6 +1,7 @@
 //! Follows the folder: each change of it is a new version for the tasks.
 
 use std::{
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -10,6 +11,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{
     folder::{Folder, Parcel, SendError, State},
+    own_output::is_own_output,
     watch::Watch,
 };
 use crate::error::chain;
@@ -51,6 +53,8 @@ enum Difference {
     None,
     /// Files were saved without a change: the state, with their new times.
     Times(Arc<State>),
+    /// These files contain the output of this program. The state is the one before, without them.
+    OwnOutput(Arc<State>, Vec<PathBuf>),
     Changes(Arc<State>, Arc<Parcel>),
 }
 
@@ -83,6 +87,20 @@ fn compare(
         return Ok(Difference::Times(state));
     }
     let changes = state.manifest.changes_since(&before.manifest);
+    let is_own_output = |file: &&PathBuf| is_own_output(&folder.path().join(file));
+    let own_output: Vec<PathBuf> = changes
+        .files
+        .iter()
+        .filter(is_own_output)
+        .cloned()
+        .collect();
+    if !own_output.is_empty() {
+        folder.set_aside(&own_output);
+        let before = folder.state(&before.name);
+        return Ok(before.map_or(Difference::None, |before| {
+            Difference::OwnOutput(before, own_output)
+        }));
+    }
     // Before they are packed, which verifies that they are in the manifest's state.
     let changed = FileContents::of_changes(folder.path(), &state.manifest, &changes);
     let parcel = folder.parcel(&before.name, &state, true)?;
@@ -156,6 +174,21 @@ pub(super) async fn follow(
                     version.state = state;
                     false
                 });
+            }
+            Ok(Difference::OwnOutput(state, files)) => {
+                (problem, failures) = (None, 0);
+                for file in files {
+                    warn(format!(
+                        "{} contains the output of this command, so its changes are not sent: write it to another folder",
+                        file.display()
+                    ));
+                }
+                versions.send_if_modified(|version| {
+                    version.state = state;
+                    false
+                });
+                // Other files may have changed at the same time.
+                noticed = Some(at);
             }
             Ok(Difference::Changes(state, parcel)) => {
                 (problem, failures) = (None, 0);

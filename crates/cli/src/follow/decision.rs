@@ -1,11 +1,9 @@
 //! What happens to a followed run after Ctrl-C or SIGTERM.
 
 use clap::ValueEnum;
+use tokio::task::JoinHandle;
 
-use crate::{
-    interrupt::{Caught, Interrupt},
-    ui,
-};
+use crate::{interrupt::Caught, ui};
 
 /// What Ctrl-C does to a followed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -28,41 +26,51 @@ pub(crate) enum Decision {
     Leave,
 }
 
-/// The user's decision, from the option or a prompt.
-pub(super) async fn decide(
-    on_interrupt: OnInterrupt,
-    caught: Caught,
-    interrupt: &mut Interrupt,
-) -> Decision {
+/// The decision that the option makes; `None` if the user must be asked.
+pub(super) fn decide(on_interrupt: OnInterrupt, caught: Caught) -> Option<Decision> {
     match on_interrupt {
-        OnInterrupt::Cancel => Decision::Cancel,
-        OnInterrupt::Detach => Decision::Detach,
-        OnInterrupt::Ask if caught == Caught::Interrupt && ui::is_interactive() => {
-            ask(interrupt).await
-        }
+        OnInterrupt::Cancel => Some(Decision::Cancel),
+        OnInterrupt::Detach => Some(Decision::Detach),
+        OnInterrupt::Ask if caught == Caught::Interrupt && ui::is_interactive() => None,
         // SIGTERM, for example from a shutdown, does not refer to the run.
-        OnInterrupt::Ask if caught == Caught::Terminate => Decision::Detach,
-        OnInterrupt::Ask => Decision::Cancel,
+        OnInterrupt::Ask if caught == Caught::Terminate => Some(Decision::Detach),
+        OnInterrupt::Ask => Some(Decision::Cancel),
     }
 }
 
-async fn ask(interrupt: &mut Interrupt) -> Decision {
-    ui::prompt("\nDetach (d) or cancel the run (c)? Enter continues, Ctrl-C again detaches: ");
-    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
-    let answer = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    let answer = tokio::select! {
-        answer = answer => answer,
-        _ = interrupt.next() => return Decision::Detach,
-    };
-    match answer {
-        Ok(Ok(line)) => match line.trim().to_ascii_lowercase().as_str() {
-            "c" | "cancel" => Decision::Cancel,
-            "d" | "detach" => Decision::Detach,
-            _ => Decision::Continue,
-        },
-        _ => Decision::Detach,
+/// A question to the user, while the run continues.
+pub(super) struct Question {
+    answer: JoinHandle<std::io::Result<String>>,
+}
+
+impl Question {
+    /// Asks what to do.
+    pub(super) fn ask() -> Self {
+        // If the run ends first, the thread stays blocked in its read; the program exits without
+        // it.
+        let answer = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            std::io::stdin().read_line(&mut line).map(|_| line)
+        });
+        let question = Self { answer };
+        question.show();
+        question
+    }
+
+    /// Prints the question, again after other output.
+    pub(super) fn show(&self) {
+        ui::prompt("\nDetach (d) or cancel the run (c)? Enter continues, Ctrl-C again detaches: ");
+    }
+
+    /// Waits for the answer. Cancel-safe.
+    pub(super) async fn answer(&mut self) -> Decision {
+        match (&mut self.answer).await {
+            Ok(Ok(line)) => match line.trim().to_ascii_lowercase().as_str() {
+                "c" | "cancel" => Decision::Cancel,
+                "d" | "detach" => Decision::Detach,
+                _ => Decision::Continue,
+            },
+            _ => Decision::Detach,
+        }
     }
 }

@@ -16,7 +16,6 @@ use longshore::{
         runs::{self, WatchedPods},
     },
 };
-use serde_json::json;
 use tokio::sync::mpsc;
 
 pub(crate) use decision::{Decision, OnInterrupt};
@@ -60,21 +59,6 @@ pub(crate) enum Beside {
 
 /// How long a cancelled run may take to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// With JSON output, reports that a run was not started in a `finished` event.
-pub(crate) fn report_not_started(error: &Error, format: EventFormat) {
-    if format == EventFormat::Json {
-        let finished = json!({
-            "event": "finished",
-            "ending": "notStarted",
-            "exitCode": error.kind().code(),
-            "reason": hints::complete(error.message()),
-            "details": error.details_given().iter().map(|line| hints::complete(line)).collect::<Vec<_>>(),
-            "remedy": error.remedy().map(hints::complete),
-        });
-        ui::json(&finished.to_string());
-    }
-}
 
 /// Follows a run to its end and returns the exit code.
 pub(crate) async fn to_the_end(

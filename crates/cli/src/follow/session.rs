@@ -11,7 +11,7 @@ use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
     Beside, How, OnInterrupt, cancel,
-    decision::{Decision, decide},
+    decision::{Decision, Question, decide},
     end::{conclude, stopped, unfollowed},
     left,
     notify::{Notice, notify},
@@ -37,6 +37,8 @@ const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 enum Next {
     Event(Box<Option<Result<Event, follow::Error>>>),
     Caught(Caught),
+    /// The user has answered the question.
+    Answered(Decision),
     /// The printer accepted a batch of lines.
     Written,
     /// It is time to draw progress.
@@ -51,6 +53,13 @@ enum Next {
 
 /// The end of the run's events.
 type End = Result<Option<Outcome>>;
+
+async fn answer(question: &mut Option<Question>) -> Decision {
+    match question {
+        Some(question) => question.answer().await,
+        None => std::future::pending().await,
+    }
+}
 
 async fn next_beside(beside: &mut Option<mpsc::Receiver<Beside>>) -> Beside {
     match beside {
@@ -70,6 +79,8 @@ pub(super) struct Session<'a> {
     /// The number of last lines to print of each log.
     tail: Option<u64>,
     on_interrupt: OnInterrupt,
+    /// The question after Ctrl-C, until it is answered.
+    question: Option<Question>,
     interrupt: Interrupt,
     ignored: IgnoredInput,
     beside: Option<mpsc::Receiver<Beside>>,
@@ -116,6 +127,7 @@ impl<'a> Session<'a> {
             follow,
             tail,
             on_interrupt: how.on_interrupt,
+            question: None,
             interrupt,
             ignored: how.ignored,
             beside: how.beside,
@@ -143,8 +155,9 @@ impl<'a> Session<'a> {
             let next = tokio::select! {
                 biased;
                 caught = self.interrupt.next() => Next::Caught(caught),
-                _ = draw.tick(), if ui::draws_progress() => Next::Draw,
-                () = self.printer.write(&mut self.batch), if !self.batch.is_empty() => Next::Written,
+                decision = answer(&mut self.question) => Next::Answered(decision),
+                _ = draw.tick(), if ui::draws_progress() && self.question.is_none() => Next::Draw,
+                () = self.printer.write(&mut self.batch), if self.is_due() => Next::Written,
                 event = self.follow.next(), if !self.batch.is_full() => Next::Event(Box::new(event)),
                 gone = self.target.gone(&mut death_reported) => Next::Gone(gone),
                 () = self.ignored.arrives() => Next::InputIgnored,
@@ -152,7 +165,10 @@ impl<'a> Session<'a> {
             };
             let end = match next {
                 Next::Event(event) => self.print(*event),
-                Next::Written => None,
+                Next::Written => {
+                    self.ask_again().await;
+                    None
+                }
                 Next::InputIgnored => {
                     self.batch.note(&ui::warned(stdin::IGNORED));
                     None
@@ -171,7 +187,13 @@ impl<'a> Session<'a> {
                     None
                 }
                 Next::Caught(caught) => {
-                    decided = Some(self.decide(caught).await);
+                    decided = self.caught(caught).await;
+                    None
+                }
+                Next::Answered(decision) => {
+                    self.question = None;
+                    self.printer.resume().await;
+                    decided = Some(decision);
                     None
                 }
             };
@@ -261,14 +283,37 @@ impl<'a> Session<'a> {
         }
     }
 
-    async fn decide(&mut self, caught: Caught) -> Decision {
+    /// Returns true if output is to be written now. While a question is open, output waits for the
+    /// answer, as long as there is not too much: the run is followed meanwhile, and may end.
+    fn is_due(&self) -> bool {
+        match self.question {
+            None => !self.batch.is_empty(),
+            Some(_) => self.batch.is_full(),
+        }
+    }
+
+    /// Repeats an open question below the output that was written after it.
+    async fn ask_again(&self) {
+        if let Some(question) = &self.question {
+            self.printer.pause().await;
+            question.show();
+        }
+    }
+
+    /// Handles a signal: decides, or asks the user.
+    async fn caught(&mut self, caught: Caught) -> Option<Decision> {
         // Ctrl-C during the cancellation: exit without waiting for it.
         if self.cancelling {
-            return Decision::Leave;
+            return Some(Decision::Leave);
         }
-        self.printer.pause().await;
-        let decision = decide(self.on_interrupt, caught, &mut self.interrupt).await;
-        self.printer.resume().await;
+        if self.question.take().is_some() {
+            return Some(Decision::Detach);
+        }
+        let decision = decide(self.on_interrupt, caught);
+        if decision.is_none() {
+            self.printer.pause().await;
+            self.question = Some(Question::ask());
+        }
         decision
     }
 
@@ -281,6 +326,10 @@ impl<'a> Session<'a> {
 
     /// Prints the end after all earlier output.
     async fn finish(mut self, end: End) -> Result<ExitCode> {
+        if self.question.is_some() {
+            // The question stays without an answer: the run has ended.
+            ui::note("");
+        }
         // A stopped terminal or a pager may take any time; Ctrl-C ends the wait.
         let finished = self.printer.finish(self.batch);
         if let Err(left) = self.interrupt.unless(finished).await {

@@ -50,7 +50,7 @@ impl Chosen {
             Self::Embedded(layout) => layout,
         };
         let since = match daemon::find(layout).await? {
-            State::Stopped => "started for this run".to_owned(),
+            State::Stopped => "starts for this run".to_owned(),
             State::Running(record) => {
                 let lifetime = Lifetime::of(&record, layout);
                 let since = format!("up since {}", age(&record));

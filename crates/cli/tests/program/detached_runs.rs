@@ -220,3 +220,66 @@ fn the_next_cluster_does_not_change_the_result_of_a_run() {
     let finished: jiff::Timestamp = serde_json::from_value(run["finished"].clone()).unwrap();
     assert!(finished <= next_start, "{run}");
 }
+
+/// The events of a command with `--output json`.
+fn events(machine: &Machine, arguments: &[&str], code: i32) -> Vec<serde_json::Value> {
+    let answer = machine.longshore(arguments).expect(code);
+    let lines = answer.out.lines().map(serde_json::from_str);
+    lines
+        .collect::<Result<_, _>>()
+        .unwrap_or_else(|error| panic!("{error}: {}", answer.out))
+}
+
+#[test]
+fn each_command_with_events_ends_with_a_last_one() {
+    let machine = Machine::new();
+    machine.write("a.py", "print('hello')");
+    machine.longshore(&["up"]).expect(0);
+    for (arguments, code, last) in [
+        (&["run", "-o", "json", "--", "true"][..], 0, "finished"),
+        (&["run", "-o", "json", "--", "false"], 1, "finished"),
+        (&["run", "-d", "-o", "json", "--", "true"], 0, "detached"),
+        (
+            &["run", "--cron", "0 3 * * *", "-o", "json", "--", "true"],
+            0,
+            "detached",
+        ),
+        // Refused by the configuration, the folder, the plan, and preflight.
+        (
+            &["run", "-o", "json", "--memory", "1Xi", "--", "true"],
+            2,
+            "finished",
+        ),
+        (
+            &["run", "missing", "-o", "json", "--", "true"],
+            2,
+            "finished",
+        ),
+        (&["run", "-o", "json"], 2, "finished"),
+        (
+            &["run", "-o", "json", "--cpu", "10000", "--", "true"],
+            4,
+            "finished",
+        ),
+        (&["attach", "missing", "-o", "json"], 1, "detached"),
+        (&["retry", "missing", "-o", "json"], 1, "finished"),
+    ] {
+        let events = events(&machine, arguments, code);
+        let kinds: Vec<&str> = events
+            .iter()
+            .filter_map(|event| event["event"].as_str())
+            .collect();
+        assert_eq!(kinds.last(), Some(&last), "{arguments:?}: {kinds:?}");
+        let is_last = |kind: &&&str| ["finished", "detached"].contains(*kind);
+        assert_eq!(
+            kinds.iter().filter(is_last).count(),
+            1,
+            "{arguments:?}: {kinds:?}"
+        );
+        let end = &events[events.len() - 1];
+        assert!(code == 0 || end["reason"].is_string(), "{end}");
+        if last == "detached" && code == 0 {
+            assert!(events[0]["run"].is_string(), "{}", events[0]);
+        }
+    }
+}

@@ -24,7 +24,7 @@ fn every_command_has_help_with_an_example() {
     let main = machine.longshore(&["--help"]).expect(0).out;
     let commands = commands(&main);
     assert!(commands.len() > 20, "{commands:?}");
-    for command in commands {
+    for command in commands.into_iter().filter(|command| *command != "help") {
         let help = machine.longshore(&[command, "--help"]).expect(0).out;
         assert!(help.contains("Example"), "{command}:\n{help}");
         assert!(
@@ -90,4 +90,31 @@ fn no_colours_without_a_terminal() {
     let machine = Machine::new();
     let answer = machine.longshore(&["run", "nowhere"]).expect(2);
     assert!(!answer.err.contains('\x1b'), "{:?}", answer.err);
+}
+
+#[test]
+fn help_and_version_are_commands_too() {
+    let machine = Machine::new();
+    let by_option = machine.longshore(&["run", "--help"]).expect(0).out;
+    assert_eq!(machine.longshore(&["help", "run"]).expect(0).out, by_option);
+    let by_option = machine.longshore(&["--version"]).expect(0).out;
+    assert_eq!(machine.longshore(&["version"]).expect(0).out, by_option);
+}
+
+#[test]
+fn verbs_of_other_tools_lead_to_commands() {
+    let machine = Machine::new();
+    for (verb, command) in [
+        ("ps", "runs"),
+        ("ls", "runs"),
+        ("stop", "cancel"),
+        ("kill", "cancel"),
+    ] {
+        let answer = machine.longshore(&[verb]).expect(2);
+        assert!(
+            answer.err.contains(&format!("'{command}'")),
+            "{verb}: {}",
+            answer.err
+        );
+    }
 }

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::machine::{Machine, Running, eventually, processes_with, unique_word};
+use crate::{
+    machine::{Machine, Running, eventually, processes_with, unique_word},
+    pseudoterminal::Terminal,
+};
 
 fn started(machine: &Machine, on_interrupt: &str) -> (Running, String) {
     let word = unique_word();
@@ -88,4 +91,50 @@ fn packing_is_interrupted_within_one_file_and_leaves_no_temporary_file() {
     assert_eq!(files(), 0);
     let announced = "code    packing 2 files, 1.0 TiB; largest: sparse (1.0 TiB)";
     assert!(answer.err.contains(announced), "{}", answer.err);
+}
+
+/// Starts a command at a terminal, and presses Ctrl-C when the task is up.
+fn asked(machine: &Machine, script: &str) -> Terminal {
+    let mut terminal = Terminal::start(&machine.command(&["run", "--", "sh", "-c", script]));
+    terminal.wait_for("up");
+    terminal.write("\x03");
+    terminal.wait_for("Detach (d) or cancel the run (c)?");
+    terminal
+}
+
+#[test]
+fn a_question_ends_with_the_run() {
+    let machine = Machine::new();
+    let terminal = asked(&machine, "echo up; sleep 2; echo last");
+    let (status, shown) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{shown}");
+    assert!(
+        shown.contains("last") && shown.contains("succeeded"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn much_output_passes_an_open_question() {
+    let machine = Machine::new();
+    // More than the lines that are held back, and than the logs that wait in the client.
+    let terminal = asked(&machine, "echo up; sleep 1; seq 200000; echo last");
+    let (status, shown) = terminal.end();
+    assert_eq!(status.code(), Some(0), "{shown}");
+    assert!(
+        shown.contains("| 200000") && shown.contains("last"),
+        "{}",
+        shown.len()
+    );
+    assert!(shown.matches("Detach (d)").count() > 1);
+}
+
+#[test]
+fn a_question_is_answered_while_the_run_continues() {
+    let machine = Machine::new();
+    let mut terminal = asked(&machine, "echo up; sleep 300");
+    terminal.write("c\n");
+    let (status, shown) = terminal.end();
+    assert_eq!(status.code(), Some(130), "{shown}");
+    assert!(shown.contains("was cancelled"), "{shown}");
 }

@@ -24,7 +24,7 @@ fn the_first_line_names_the_cluster_and_its_lifetime() {
     let answer = machine.run_script("true").expect(0);
     assert_eq!(
         first(&answer),
-        "cluster embedded, local processes; started for this run, stops when no runs are active"
+        "cluster embedded, local processes; starts for this run, stops when no runs are active"
     );
     let json = ["run", "--output", "json", "--", "true"];
     let started = |answer: &crate::machine::Answer| -> serde_json::Value {

@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use super::{Input, RunOptions, TaskOptions};
 
+/// The environment variable with the launcher image of all runs of a user.
+pub const LAUNCHER_IMAGE_ENV: &str = "LONGSHORE_LAUNCHER_IMAGE";
+/// The environment variable with the store of all runs of a user.
+pub const STORE_ENV: &str = "LONGSHORE_STORE";
+
 /// Command line flags, which override `longshore.toml`.
 ///
 /// With the feature `clap`, they are arguments of a program.
@@ -60,4 +65,32 @@ pub struct Flags {
     /// folders of `host` volumes are resolved against it.
     #[cfg_attr(feature = "clap", arg(skip))]
     pub here: Option<PathBuf>,
+}
+
+impl Flags {
+    /// Adds the options that environment variables set for all runs of a user. Flags override them,
+    /// and they override `longshore.toml`. The store does not apply to the embedded cluster, which
+    /// needs none. Empty values count as absent.
+    ///
+    /// ```
+    /// use longshore_launcher::config::{Flags, LAUNCHER_IMAGE_ENV};
+    ///
+    /// let image = |name: &str| (name == LAUNCHER_IMAGE_ENV).then(|| "registry/longshore:1".to_owned());
+    /// let flags = Flags::default().with_environment(image);
+    /// assert_eq!(flags.run.launcher_image.unwrap().as_str(), "registry/longshore:1");
+    /// ```
+    #[must_use]
+    pub fn with_environment(mut self, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |option: &mut Option<super::Text>, name| {
+            let value = variable(name).filter(|value| !value.is_empty());
+            if option.is_none() {
+                *option = value.map(Into::into);
+            }
+        };
+        set(&mut self.run.launcher_image, LAUNCHER_IMAGE_ENV);
+        if self.here.is_none() {
+            set(&mut self.run.store, STORE_ENV);
+        }
+        self
+    }
 }

@@ -52,7 +52,7 @@ pub use data_entry::DataEntry;
 pub use env_file::{EnvFile, pass_through};
 pub use env_from::EnvFrom;
 pub use error::{ConfigError, Position};
-pub use flags::Flags;
+pub use flags::{Flags, LAUNCHER_IMAGE_ENV, STORE_ENV};
 pub use forward::Forward;
 pub use located::{Located, Text};
 pub use options::RunOptions;
@@ -78,8 +78,8 @@ pub const FILE: &str = "longshore.toml";
 pub const DEFAULT_IMAGE: &str = "python:3-slim";
 /// The published image that contains the program, for tasks whose images do not: the
 /// `launcher_image` when none is given. A release that publishes one is built with
-/// `LONGSHORE_LAUNCHER_IMAGE` set to its name; other builds have none.
-pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_LAUNCHER_IMAGE");
+/// `LONGSHORE_PUBLISHED_IMAGE` set to its name; other builds have none.
+pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_PUBLISHED_IMAGE");
 /// The default port of the first task.
 pub const DEFAULT_PORT: u16 = 8470;
 

@@ -14,6 +14,7 @@ use crate::{
     complete,
     error::{Error, Result},
     follow::OnInterrupt,
+    last_event,
 };
 
 /// The arguments of `longshore dev`. Its help is that of the command's entry in `Command`.
@@ -127,7 +128,10 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
             restarts: args.restart_now,
             tail: args.tail.unwrap_or(DEFAULT_TAIL),
         };
-        return attach::attach(args.run, &name, how).await;
+        let format = args.run.output;
+        let result = attach::attach(args.run, &name, how).await;
+        last_event::after_attach(format, result.as_ref().err());
+        return result;
     }
     // Not with clap's `requires`, which does not apply to an argument that conflicts with others.
     if args.restart_now || args.tail.is_some() {
@@ -143,5 +147,8 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
         grace: args.grace.unwrap_or(DEFAULT_GRACE),
         keep,
     };
-    run_or_develop(args.run, Some(develop)).await
+    let format = args.run.output;
+    let result = run_or_develop(args.run, Some(develop)).await;
+    last_event::after_launch(format, result.as_ref().err());
+    result
 }

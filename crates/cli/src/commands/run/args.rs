@@ -100,13 +100,14 @@ impl RunArgs {
 
     /// The flags of the run. `here` is the current folder, if pods share this machine's files.
     pub(super) fn flags(&self, here: Option<PathBuf>) -> Result<Flags> {
-        Ok(Flags {
+        let flags = Flags {
             env_file: shell::of_files(&self.env_file)?,
             env: shell::passed_through(&self.flags.env)?,
             input: self.input(),
             here,
             ..self.flags.clone()
-        })
+        };
+        Ok(flags.with_environment(env::text))
     }
 
     fn input(&self) -> Input {

@@ -20,7 +20,7 @@ use crate::{
     follow::{self, Beside, How},
     forward, hints,
     interrupt::Interrupt,
-    show::head,
+    show::{self, head},
     stdin::IgnoredInput,
     target::{Chosen, Target},
     ui,
@@ -82,7 +82,7 @@ impl Launch<'_> {
                 if detach {
                     forward::is_left_out(&spec.forward, run.name.as_str());
                     // The cluster keeps running for the run or schedule.
-                    ui::line(run.name.as_str());
+                    show::left_alone(&run, args.output, &target.facts());
                     Ok(ExitCode::SUCCESS)
                 } else {
                     if spec.input == Input::Terminal {
@@ -113,10 +113,7 @@ impl Launch<'_> {
                     outputs(code, &target, &run, args, spec).await
                 }
             }
-            Err(error) => {
-                follow::report_not_started(&error, args.output);
-                Err(error)
-            }
+            Err(error) => Err(error),
         };
         let closed = target.close().await;
         let code = result?;
@@ -219,7 +216,19 @@ async fn outputs(
     if !spec.has_outputs() {
         return Ok(code);
     }
-    match fetch(target, run, args).await {
+    let fetched = match &args.fetch {
+        Some(folder) => fetch(target, run, Path::new(folder)).await,
+        None => {
+            let kept = match code == ExitCode::SUCCESS {
+                true => kept(target, run).await,
+                // Other tasks may still be terminating.
+                false => Kept::Unknown,
+            };
+            ui::note(format!("{} {}", head("outputs"), kept.sentence(run)));
+            Ok(())
+        }
+    };
+    match fetched {
         Ok(()) => Ok(code),
         Err(error) if code == ExitCode::SUCCESS => Err(error),
         Err(error) => {
@@ -229,26 +238,58 @@ async fn outputs(
     }
 }
 
-async fn fetch(target: &Target, run: &Run, args: &RunArgs) -> Result<()> {
-    let name = run.name.as_str();
-    let later = || hints::complete(&format!("`longshore outputs {name}` fetches them"));
-    let Some(folder) = &args.fetch else {
-        ui::note(format!("{} {}", head("outputs"), later()));
-        return Ok(());
-    };
+/// The outputs of a run that are not fetched.
+enum Kept {
+    /// This number of files, on this machine.
+    Files(usize),
+    /// The files are elsewhere, or may not be complete.
+    Unknown,
+}
+
+/// The outputs that the embedded cluster has kept. Elsewhere, reading their list may take as long
+/// as fetching them.
+async fn kept(target: &Target, run: &Run) -> Kept {
+    if target.outputs().is_none() {
+        return Kept::Unknown;
+    }
+    let files = fetch_outputs::find(target, run, &TaskChoice::default(), None).await;
+    match files {
+        Ok(files) => Kept::Files(files.manifests().map(|task| task.files.len()).sum()),
+        // `longshore outputs` reports the error.
+        Err(_) => Kept::Unknown,
+    }
+}
+
+impl Kept {
+    fn sentence(&self, run: &Run) -> String {
+        let command = hints::complete(&format!("`longshore outputs {}`", run.name));
+        match *self {
+            Self::Files(0) => "no file matched".to_owned(),
+            Self::Files(count) => {
+                format!(
+                    "{}; {command} fetches them",
+                    ui::count(count as u64, "file")
+                )
+            }
+            Self::Unknown => format!("{command} fetches the files that matched"),
+        }
+    }
+}
+
+async fn fetch(target: &Target, run: &Run, folder: &Path) -> Result<()> {
     let cluster = target.cluster();
-    let found = runs::find(cluster, &run.namespace, name).await?;
+    let found = runs::find(cluster, &run.namespace, run.name.as_str()).await?;
     if !found.state.is_over() {
         ui::note(format!(
             "{} the run has not ended; {}",
             head("outputs"),
-            later()
+            Kept::Unknown.sentence(run)
         ));
         return Ok(());
     }
     // After a failure, other tasks may still be terminating.
     follow::wait_until_still(cluster, run).await?;
-    let folder = Some(Path::new(folder)).filter(|folder| !folder.as_os_str().is_empty());
+    let folder = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
     let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await?;
     let to = Destination::of(folder, run);
     fetch_outputs::fetch(run, files, to, false).await

@@ -35,13 +35,17 @@ use crate::{
     error::{Error, Kind, Result},
     hints,
     interrupt::Interrupt,
+    last_event,
     show::head,
     target::Chosen,
     ui,
 };
 
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
-    run_or_develop(args, None).await
+    let format = args.output;
+    let result = run_or_develop(args, None).await;
+    last_event::after_launch(format, result.as_ref().err());
+    result
 }
 
 /// How `longshore dev` differs from `longshore run`.
