@@ -23,9 +23,10 @@ use crate::{
 
 /// The timeout for listing the active runs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the tasks of stopped runs may take to end, before the cluster's shutdown signals
-/// them.
-const TASKS_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the cluster may take to report the end of a task, after its grace period.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long to wait for tasks without a message.
+const SILENT_TIME: Duration = Duration::from_secs(2);
 /// How long followers of these runs may take to report the end.
 const FOLLOWERS_TIMEOUT: Duration = Duration::from_secs(8);
 /// The recorded cause of the end of the cluster.
@@ -36,9 +37,9 @@ const NAMED_RUNS: usize = 10;
 /// Stop the embedded cluster and every process it runs
 ///
 /// Objects and logs stay in its data folder, unless it is ephemeral. Runs in progress are
-/// stopped permanently, and `longshore runs` and `longshore why` report the cause. On a
-/// terminal, the command asks for confirmation; otherwise it requires --force. Other pods
-/// restart with the cluster if their restart policy allows it.
+/// stopped permanently, and `longshore runs` and `longshore why` report the cause. Their tasks
+/// have their grace periods to end. On a terminal, the command asks for confirmation; otherwise
+/// it requires --force. Other pods restart with the cluster if their restart policy allows it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore down
@@ -170,13 +171,20 @@ async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop:
         for run in found {
             runs::stop_with_cluster(&cluster, &run.run, CAUSE, now).await?;
         }
-        let ended = tokio::time::timeout(TASKS_TIMEOUT, tasks_end(&cluster, found)).await;
-        cluster.close();
-        ended.unwrap_or(Ok(()))
+        let mut pods = Vec::new();
+        for run in found {
+            pods.push(WatchedPods::start(&cluster, &run.run).await?);
+        }
+        Ok((cluster, pods))
     };
     match tokio::time::timeout(ANSWER_TIMEOUT, stopped).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => ui::warning(format!("cannot stop its runs: {}", error.message())),
+        Ok(Ok((cluster, mut pods))) => {
+            if let Err(error) = tasks_end(&mut pods).await {
+                cannot_stop(&error);
+            }
+            cluster.close();
+        }
+        Ok(Err(error)) => cannot_stop(&error),
         Err(_) => ui::warning("cannot stop its runs: the cluster does not answer"),
     }
     if let Err(error) = stop.wait_for_users(FOLLOWERS_TIMEOUT).await {
@@ -185,10 +193,30 @@ async fn stop_runs(layout: &Layout, record: &Record, found: &[RunSummary], stop:
     }
 }
 
-async fn tasks_end(cluster: &Cluster, found: &[RunSummary]) -> Result<()> {
-    for run in found {
-        let mut pods = WatchedPods::start(cluster, &run.run).await?;
-        pods.all_ended().await?;
+fn cannot_stop(error: &Error) {
+    ui::warning(format!("cannot stop its runs: {}", error.message()));
+}
+
+/// Waits for the end of the tasks, which have their whole grace periods.
+async fn tasks_end(pods: &mut [WatchedPods]) -> Result<()> {
+    let grace = pods.iter().map(WatchedPods::longest_grace).max();
+    let grace = grace.unwrap_or_default();
+    let end = async {
+        for pods in &mut *pods {
+            pods.all_ended().await?;
+        }
+        Ok(())
+    };
+    let slow = async {
+        tokio::time::sleep(SILENT_TIME).await;
+        let limit = ui::span(i64::try_from(grace.as_secs()).unwrap_or(i64::MAX));
+        ui::note(format!(
+            "waiting up to {limit} for tasks that have received SIGTERM to end"
+        ));
+        tokio::time::sleep(grace.saturating_sub(SILENT_TIME) + REPORT_TIMEOUT).await;
+    };
+    tokio::select! {
+        ended = end => ended,
+        () = slow => Ok(()),
     }
-    Ok(())
 }

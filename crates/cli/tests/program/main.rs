@@ -48,6 +48,7 @@ mod rust_launcher;
 mod s3;
 mod schedules;
 mod shell;
+mod signals;
 mod ssh;
 mod stored_outputs;
 mod stores;

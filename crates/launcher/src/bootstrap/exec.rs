@@ -3,7 +3,6 @@
 use std::{
     ffi::{OsStr, OsString},
     io,
-    os::unix::process::CommandExt as _,
     path::Path,
 };
 
@@ -29,10 +28,7 @@ pub fn fetch_and_exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     exec(command)
 }
 
-/// Waits for the peers, sets the variables, and runs the command. Replaces this process,
-/// unless it measures the container or is its first process, has to upload outputs, or the task
-/// has a time limit or restarts together with the others: then it supervises the command and
-/// returns its exit code.
+/// Waits for the peers, sets the variables, and supervises the command. Returns its exit code.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -47,10 +43,6 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
         let name = command.first().map(|word| word.to_string_lossy());
         let name = name.unwrap_or_default().into_owned();
         let failed = |source| cannot_run(name.clone(), source, &places.work());
-        let is_supervised = supervise::is_needed() || limit.is_some() || outputs.is_some();
-        if restarts.together.is_none() && !is_supervised {
-            return Err(failed(prepared.command.exec()));
-        }
         let monitor = Monitor::start(subject(&prepared));
         let running = outputs.as_ref().map(TaskOutputs::upload_regularly);
         let ended = match &restarts.together {
@@ -100,6 +92,7 @@ fn subject(prepared: &Prepared) -> Subject {
         idle: config.idle,
         visible_devices: variable("CUDA_VISIBLE_DEVICES"),
         path: variable("PATH"),
+        grace: prepared.grace(),
     }
 }
 

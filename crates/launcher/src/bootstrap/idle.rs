@@ -1,21 +1,16 @@
-//! Ends all processes of a container, from the process that supervises it.
+//! Ends the command of a container, from another thread of the process that supervises it.
 
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// Asks all other processes of the container to end.
+/// Asks the command to end, as a signal of the container runtime does.
 pub(super) fn terminate() {
-    send(Signal::TERM);
+    let _ = kill_process(getpid(), Signal::TERM);
 }
 
-/// Kills all other processes of the container.
+/// Kills all processes of this namespace but this one and the first.
 pub(super) fn kill() {
-    send(Signal::KILL);
-}
-
-/// Sends a signal to all processes of this namespace but this one and the first.
-fn send(signal: Signal) {
     if !super::supervise::has_namespace() {
         return;
     }
@@ -26,6 +21,6 @@ fn send(signal: Signal) {
         let id = id.filter(|&id| id != 1 && id != own);
         let pid = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         // It may have just ended.
-        let _ = pid.map(|pid| kill_process(pid, signal));
+        let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
     }
 }

@@ -90,6 +90,21 @@ impl WatchedPods {
         pods.filter(|pod| !has_ended(pod)).count()
     }
 
+    /// The longest time that a pod which has not ended may take to end.
+    #[must_use]
+    pub fn longest_grace(&self) -> Duration {
+        let active = self.pods.iter().filter(|pod| !has_ended(pod));
+        let seconds = active.filter_map(|pod| {
+            let of_deletion = pod.field(&["metadata", "deletionGracePeriodSeconds"]);
+            let seconds = of_deletion.ok().flatten();
+            seconds.or_else(|| {
+                let own = pod.field(&["spec", "terminationGracePeriodSeconds"]);
+                own.ok().flatten()
+            })
+        });
+        Duration::from_secs(seconds.max().unwrap_or(0))
+    }
+
     /// Waits until no pod is pending or running.
     ///
     /// # Errors

@@ -94,6 +94,74 @@ fn signals_reach_the_command() {
     assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
+/// A program that saves its state when it receives SIGTERM, with the help of a worker.
+const PROGRAM: &str = r"
+import signal, subprocess, sys, time
+worker = subprocess.Popen(['sleep', '60'], stdin=subprocess.DEVNULL)
+signals = 0
+def save(*_):
+    global signals
+    signals += 1
+signal.signal(signal.SIGTERM, save)
+print('script: ready', flush=True)
+while not signals:
+    time.sleep(0.05)
+time.sleep(0.5)
+print('program:', signals, worker.poll(), flush=True)
+worker.kill()
+sys.exit(7)
+";
+
+#[test]
+fn the_program_gets_sigterm_once_and_time_to_end_however_it_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("program.py");
+    fs::write(&path, PROGRAM).unwrap();
+    // The exit code, and the lines after the program's.
+    let cases = [
+        ("exec P", 7, ""),
+        ("P", 143, ""),
+        ("P; echo next", 143, ""),
+        ("P & wait", 143, ""),
+        ("(P); echo next", 143, ""),
+        ("P 2>&1 | cat; echo next", 143, ""),
+        ("sh -c 'P; echo inner'; echo next", 143, ""),
+        ("env A=b nice P; echo next", 143, ""),
+        ("trap 'echo trap; exit 9' TERM; P; echo next", 9, "trap\n"),
+        ("trap '' TERM; P; echo next; exit 3", 3, "next\n"),
+        // Scripts that pass the signal on.
+        ("trap 'kill -TERM $!' TERM; P & wait $!; wait $!", 7, ""),
+        ("trap 'kill -TERM $!; exit 9' TERM; P & wait", 9, ""),
+        // A script that does not.
+        ("trap 'exit 9' TERM; P & wait", 9, ""),
+    ];
+    let run = |(script, code, rest): &(&str, i32, &str)| {
+        let script = script.replace('P', &format!("python3 {}", path.display()));
+        let (mut child, _, mut output) = started(&script);
+        send(&child, Signal::TERM);
+        let mut text = String::new();
+        output.read_to_string(&mut text).unwrap();
+        assert_eq!(text, format!("program: 1 None\n{rest}"), "{script}");
+        assert_eq!(child.wait().unwrap().code(), Some(*code), "{script}");
+    };
+    thread::scope(|scope| {
+        for case in &cases {
+            scope.spawn(move || run(case));
+        }
+    });
+}
+
+#[test]
+fn a_signal_that_only_informs_reaches_the_program_and_does_not_end_its_shell() {
+    let program = "import signal, sys, time
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit(5))
+print('script: ready', flush=True)
+time.sleep(60)";
+    let (mut child, ..) = started(&format!("python3 -c \"{program}\"; exit $?"));
+    send(&child, Signal::USR1);
+    assert_eq!(code_of(&mut child), 5);
+}
+
 #[test]
 fn orphans_are_reaped() {
     // The inner shell ends at once, and leaves a process behind that ends soon.

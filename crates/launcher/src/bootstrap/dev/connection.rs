@@ -69,7 +69,7 @@ pub(super) fn serve(id: ConnectionId, stream: UnixStream, home: PathBuf, events:
         let Ok(reader) = stream.try_clone() else {
             return;
         };
-        if events.send(Event::Connected(id, stream)).is_err() {
+        if !events.send(Event::Connected(id, stream)) {
             return;
         }
         let mut reader = io::BufReader::with_capacity(64 * 1024, reader);
@@ -83,15 +83,15 @@ pub(super) fn serve(id: ConnectionId, stream: UnixStream, home: PathBuf, events:
                     if error.kind() != io::ErrorKind::UnexpectedEof {
                         tell(&format!("the connection for changes ended: {error}"));
                     }
-                    let _ = events.send(Event::Disconnected(id));
+                    events.send(Event::Disconnected(id));
                     return;
                 }
                 Ok(None) => {
-                    let _ = events.send(Event::Disconnected(id));
+                    events.send(Event::Disconnected(id));
                     return;
                 }
             };
-            if events.send(event).is_err() {
+            if !events.send(event) {
                 return;
             }
         }

@@ -1,17 +1,16 @@
 //! The events of the supervisor.
 
-use std::{os::unix::net::UnixStream, sync::mpsc::Sender};
+use std::os::unix::net::UnixStream;
 
 use super::staged::Staged;
+use crate::bootstrap::supervise::Mailbox;
 
 /// The number of a connection; later connections have higher numbers.
 pub(super) type ConnectionId = u64;
 
-/// An event of the supervisor.
+/// An event of the supervisor, beside signals and the end of the command.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A signal arrived.
-    Signal(i32),
     /// A client has connected.
     Connected(ConnectionId, UnixStream),
     /// A client has begun the session with this number.
@@ -26,4 +25,4 @@ pub(super) enum Event {
     Disconnected(ConnectionId),
 }
 
-pub(super) type Events = Sender<Event>;
+pub(super) type Events = Mailbox<Event>;

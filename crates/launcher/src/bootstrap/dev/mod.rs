@@ -4,7 +4,6 @@
 mod apply;
 mod connection;
 mod events;
-mod group;
 mod receive;
 mod staged;
 mod supervisor;

@@ -5,32 +5,25 @@ use std::{
     io::{self, Write as _},
     os::unix::net::UnixStream,
     process::Command,
-    sync::mpsc::{Receiver, RecvTimeoutError, channel},
-    thread,
     time::{Duration, Instant},
-};
-
-use rustix::process::Signal;
-use signal_hook::{
-    consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2},
-    iterator::Signals,
 };
 
 use super::{
     apply::apply,
     connection,
     events::{ConnectionId, Event},
-    group::{Group, reap_orphans},
     staged::Staged,
 };
 use crate::{
-    bootstrap::{Places, messages::tell},
+    bootstrap::{
+        Places,
+        messages::tell,
+        supervise::{Happened, Supervisor as Processes, is_terminating},
+    },
     bundle::Listing,
     dev::{CommandState, PACKED, Report},
 };
 
-/// Signals that end the task; they and the others are forwarded to the command.
-const ENDING: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 /// How long to wait for a client before the code is started as it was packed.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client may take to read a report.
@@ -42,9 +35,9 @@ const MAX_ARRIVED: usize = 16;
 enum Process {
     /// It starts with the first order, or at this time.
     Waiting(Instant),
-    Running(Group),
+    Running,
     /// It has received SIGTERM, and is killed at this time.
-    Stopping(Group, Instant),
+    Stopping(Instant),
     Ended(i32),
 }
 
@@ -53,7 +46,7 @@ pub(super) struct Supervisor {
     places: Places,
     command: Command,
     grace: Duration,
-    events: Receiver<Event>,
+    processes: Processes<Event>,
     process: Process,
     /// The state of the folder; empty if it is unknown.
     state: String,
@@ -81,24 +74,14 @@ impl Supervisor {
         grace: Duration,
         code: Listing,
     ) -> io::Result<Self> {
-        let (sender, events) = channel();
-        let forwarded = ENDING.into_iter().chain([SIGUSR1, SIGUSR2, SIGCHLD]);
-        let mut signals = Signals::new(forwarded)?;
-        let of_signals = sender.clone();
-        thread::spawn(move || {
-            for signal in signals.forever() {
-                if of_signals.send(Event::Signal(signal)).is_err() {
-                    return;
-                }
-            }
-        });
-        connection::listen(&places.home, sender)?;
+        let processes = Processes::new()?;
+        connection::listen(&places.home, processes.mailbox())?;
         command.stdin(std::process::Stdio::null());
         Ok(Self {
             places: places.clone(),
             command,
             grace,
-            events,
+            processes,
             process: Process::Waiting(Instant::now() + CLIENT_TIMEOUT),
             state: PACKED.to_owned(),
             code,
@@ -114,44 +97,35 @@ impl Supervisor {
     /// Supervises the command until a signal ends the task. Returns the exit code of the command.
     pub(super) fn run(mut self) -> io::Result<i32> {
         loop {
-            match self.next() {
-                Ok(event) => self.handle(event)?,
-                Err(RecvTimeoutError::Timeout) => self.deadline()?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(io::Error::other("the supervisor has no events"));
+            match self.processes.next(self.due())? {
+                Happened::Ended(code) => self.ended(code)?,
+                Happened::Signal(signal) if is_terminating(signal) => {
+                    self.ending = Some(signal);
+                    self.orders.clear();
                 }
+                Happened::Signal(_) => {}
+                Happened::Message(event) => self.handle(event)?,
+                Happened::Due => self.deadline()?,
             }
             if let Some(signal) = self.ending {
                 match self.process {
                     Process::Waiting(_) => return Ok(128 + signal),
                     Process::Ended(code) => return Ok(code),
-                    Process::Running(_) | Process::Stopping(..) => {}
+                    Process::Running | Process::Stopping(_) => {}
                 }
             }
         }
     }
 
-    fn next(&self) -> Result<Event, RecvTimeoutError> {
-        let deadline = match self.process {
-            Process::Waiting(at) | Process::Stopping(_, at) => at,
-            Process::Running(_) | Process::Ended(_) => {
-                return self
-                    .events
-                    .recv()
-                    .map_err(|_| RecvTimeoutError::Disconnected);
-            }
-        };
-        let left = deadline.saturating_duration_since(Instant::now());
-        self.events.recv_timeout(left)
+    fn due(&self) -> Option<Instant> {
+        match self.process {
+            Process::Waiting(at) | Process::Stopping(at) => Some(at),
+            Process::Running | Process::Ended(_) => None,
+        }
     }
 
     fn handle(&mut self, event: Event) -> io::Result<()> {
         match event {
-            Event::Signal(SIGCHLD) => self.reap(),
-            Event::Signal(signal) => {
-                self.forward(signal);
-                Ok(())
-            }
             Event::Connected(id, mut stream) => {
                 let _ = stream.set_write_timeout(Some(WRITE_TIMEOUT));
                 if send(&mut stream, &self.hello()) {
@@ -235,21 +209,8 @@ impl Supervisor {
     fn command_state(&self) -> CommandState {
         match self.process {
             Process::Waiting(_) => CommandState::Waiting,
-            Process::Running(_) | Process::Stopping(..) => CommandState::Running,
+            Process::Running | Process::Stopping(_) => CommandState::Running,
             Process::Ended(code) => CommandState::Ended { code },
-        }
-    }
-
-    /// Passes a signal to the command. One that ends the task is final.
-    fn forward(&mut self, signal: i32) {
-        if ENDING.contains(&signal) {
-            self.ending = Some(signal);
-            self.orders.clear();
-        }
-        if let (Process::Running(group) | Process::Stopping(group, _), Some(signal)) =
-            (&self.process, Signal::from_named_raw(signal))
-        {
-            group.signal(signal);
         }
     }
 
@@ -260,30 +221,20 @@ impl Supervisor {
                 tell("no client has connected: starting the code as it was packed");
                 self.start_command()
             }
-            Process::Stopping(group, at) => {
-                group.signal(Signal::KILL);
+            Process::Stopping(at) => {
+                self.processes.kill();
                 // It ends as soon as the kernel lets it.
                 *at = Instant::now() + self.grace.max(Duration::from_secs(1));
                 Ok(())
             }
-            Process::Running(_) | Process::Ended(_) => Ok(()),
+            Process::Running | Process::Ended(_) => Ok(()),
         }
     }
 
-    fn reap(&mut self) -> io::Result<()> {
-        let (group, was_stopping) = match &self.process {
-            Process::Running(group) => (group, false),
-            Process::Stopping(group, _) => (group, true),
-            Process::Waiting(_) | Process::Ended(_) => {
-                reap_orphans();
-                return Ok(());
-            }
-        };
-        let Some(code) = group.reap()? else {
-            return Ok(());
-        };
+    fn ended(&mut self, code: i32) -> io::Result<()> {
         // The processes that it leaves behind would keep its ports and devices.
-        group.signal(Signal::KILL);
+        self.processes.clean();
+        let was_stopping = matches!(self.process, Process::Stopping(_));
         self.process = Process::Ended(code);
         if !was_stopping && self.ending.is_none() {
             tell(&ended(code));
@@ -294,14 +245,14 @@ impl Supervisor {
 
     /// Executes the received orders as far as the command allows.
     fn advance(&mut self) -> io::Result<()> {
-        if self.ending.is_some() || matches!(self.process, Process::Stopping(..)) {
+        if self.ending.is_some() || matches!(self.process, Process::Stopping(_)) {
             return Ok(());
         }
         let changes = |(_, staged): &(ConnectionId, Box<Staged>)| {
             let order = &staged.order;
             order.restart || staged.files.is_some() || !order.removed.is_empty()
         };
-        if self.orders.iter().any(changes) && matches!(self.process, Process::Running(_)) {
+        if self.orders.iter().any(changes) && matches!(self.process, Process::Running) {
             // Files are replaced while the command does not run.
             self.stop_command();
             return Ok(());
@@ -342,23 +293,17 @@ impl Supervisor {
     }
 
     fn stop_command(&mut self) {
-        let process = std::mem::replace(&mut self.process, Process::Ended(0));
-        self.process = match process {
-            Process::Running(group) => {
-                self.restarts = true;
-                group.signal(Signal::TERM);
-                Process::Stopping(group, Instant::now() + self.grace)
-            }
-            other => other,
-        };
+        self.restarts = true;
+        self.processes.end();
+        self.process = Process::Stopping(Instant::now() + self.grace);
     }
 
     /// Starts the command. One that cannot be started is an error of the first start only: a
     /// change may have removed the program, and the next may bring it back.
     fn start_command(&mut self) -> io::Result<()> {
         self.restarts = false;
-        match Group::start(&mut self.command) {
-            Ok(group) => self.process = Process::Running(group),
+        match self.processes.start(&mut self.command) {
+            Ok(()) => self.process = Process::Running,
             Err(error) if matches!(self.process, Process::Waiting(_)) => return Err(error),
             Err(error) => {
                 tell(&format!(

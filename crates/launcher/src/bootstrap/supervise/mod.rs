@@ -1,9 +1,14 @@
-//! Runs a command as its parent. Process 1 of a container must: it has to reap orphaned
-//! processes, and the kernel delivers only signals that it handles. Time limits and restarts of
-//! all tasks need it, too.
+//! Runs a command as its parent, in a process group of its own. Process 1 of a container must: it
+//! has to reap orphaned processes, and the kernel delivers only signals that it handles.
+//!
+//! Everything that ends a command comes through here: signals of the container runtime, time
+//! limits, idle GPUs, restarts of all tasks, changes of `longshore dev`. [`recipients`] decides
+//! which processes get the signal. After it, the command ends when these processes have ended.
 
 mod leftovers;
 mod limit;
+mod processes;
+mod recipients;
 mod supervised;
 
 use std::{
@@ -16,7 +21,7 @@ use std::{
 };
 
 use longshore_diagnosis::names;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Pid;
 use signal_hook::{
     consts::signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH},
     iterator::Signals,
@@ -32,17 +37,13 @@ use supervised::Supervised;
 /// this process, nor those that cannot be caught.
 const FORWARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH];
 
-/// Whether this process is the first process of its container.
+/// The interval between checks of the processes that a command left.
+const FINISH_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Returns true if this process is the first process of its container.
 #[must_use]
 pub fn is_first() -> bool {
     std::process::id() == 1
-}
-
-/// Whether this process supervises the command: as the first process of its container, or in a
-/// container of the embedded cluster, whose first process is the node's, and which has no
-/// terminal that the command would have to be given.
-pub(super) fn is_needed() -> bool {
-    is_first() || is_embedded() && !terminal::is_there()
 }
 
 /// Whether this is a container of the embedded cluster with processes of its own.
@@ -81,7 +82,7 @@ pub(super) fn run(
     limit: Option<&TaskLimit>,
     grace: Duration,
 ) -> io::Result<i32> {
-    let mut supervisor = Supervisor::<()>::new(limit.is_some())?;
+    let mut supervisor = Supervisor::<()>::new()?;
     supervisor.start(command)?;
     let mut timer = limit.map(|limit| Timer::new(limit.clone(), grace, Instant::now()));
     loop {
@@ -119,14 +120,17 @@ pub(super) struct Supervisor<T> {
     events: Receiver<Event<T>>,
     sender: Sender<Event<T>>,
     has_terminal: bool,
-    /// Whether the command gets its own process group.
-    own_group: bool,
     running: Option<Supervised>,
 }
 
 /// Sends messages to a [`Supervisor`].
-#[derive(Clone)]
 pub(super) struct Mailbox<T>(Sender<Event<T>>);
+
+impl<T> Clone for Mailbox<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
 
 impl<T> Mailbox<T> {
     /// Sends a message. Returns whether the supervisor still exists.
@@ -136,9 +140,8 @@ impl<T> Mailbox<T> {
 }
 
 impl<T: Send + 'static> Supervisor<T> {
-    /// Installs the signal handlers. `ends_commands`: whether [`Supervisor::end`] and
-    /// [`Supervisor::kill`] are used.
-    pub(super) fn new(ends_commands: bool) -> io::Result<Self> {
+    /// Installs the signal handlers.
+    pub(super) fn new() -> io::Result<Self> {
         let mut signals = Signals::new(FORWARDED.into_iter().chain([SIGCHLD]))?;
         let (sender, events) = channel();
         let received = sender.clone();
@@ -149,15 +152,11 @@ impl<T: Send + 'static> Supervisor<T> {
                 }
             }
         });
-        if ends_commands {
-            leftovers::adopt();
-        }
-        let has_terminal = terminal::is_there();
+        leftovers::adopt();
         Ok(Self {
             events,
             sender,
-            has_terminal,
-            own_group: has_terminal || ends_commands,
+            has_terminal: terminal::is_there(),
             running: None,
         })
     }
@@ -169,39 +168,32 @@ impl<T: Send + 'static> Supervisor<T> {
 
     /// Starts the command.
     pub(super) fn start(&mut self, command: &mut Command) -> io::Result<()> {
-        if self.own_group {
-            command.process_group(0);
-        }
-        let child = command.spawn()?;
+        let child = command.process_group(0).spawn()?;
         let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let child = child.ok_or_else(|| io::Error::other("the command has no process id"))?;
         if self.has_terminal {
             terminal::give(child);
         }
-        self.running = Some(Supervised::new(child, self.own_group, self.has_terminal));
+        self.running = Some(Supervised::new(child, self.has_terminal));
         Ok(())
     }
 
     /// Waits for the next event, at most until `due`.
     pub(super) fn next(&mut self, due: Option<Instant>) -> io::Result<Happened<T>> {
         loop {
-            let event = match due {
-                Some(due) => {
-                    let left = due.saturating_duration_since(Instant::now());
-                    match self.events.recv_timeout(left) {
-                        Err(RecvTimeoutError::Timeout) => return Ok(Happened::Due),
-                        received => received.map_err(io::Error::other)?,
-                    }
+            if let Some(code) = self.running.as_mut().and_then(Supervised::finish) {
+                self.running = None;
+                return Ok(Happened::Ended(code));
+            }
+            let event = match self.receive(due) {
+                Err(RecvTimeoutError::Timeout) if due.is_some_and(|due| due <= Instant::now()) => {
+                    return Ok(Happened::Due);
                 }
-                None => self.events.recv().map_err(io::Error::other)?,
+                Err(RecvTimeoutError::Timeout) => continue,
+                received => received.map_err(io::Error::other)?,
             };
             match event {
-                Event::Signal(SIGCHLD) => {
-                    if let Some(code) = supervised::reap(self.running.as_mut())? {
-                        self.running = None;
-                        return Ok(Happened::Ended(code));
-                    }
-                }
+                Event::Signal(SIGCHLD) => supervised::reap(self.running.as_mut())?,
                 Event::Signal(signal) => {
                     if let Some(running) = &mut self.running {
                         running.forward(signal);
@@ -213,12 +205,29 @@ impl<T: Send + 'static> Supervisor<T> {
         }
     }
 
+    fn receive(&self, due: Option<Instant>) -> Result<Event<T>, RecvTimeoutError> {
+        let is_finishing = self.running.as_ref().is_some_and(Supervised::is_finishing);
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        match left {
+            // Processes that are no children of this one end without a signal.
+            _ if is_finishing => {
+                let left = left.unwrap_or(FINISH_INTERVAL);
+                self.events.recv_timeout(left.min(FINISH_INTERVAL))
+            }
+            Some(left) => self.events.recv_timeout(left),
+            None => self
+                .events
+                .recv()
+                .map_err(|_| RecvTimeoutError::Disconnected),
+        }
+    }
+
     /// Does what the time limit demands.
     pub(super) fn obey(&mut self, timing: Option<Timing>) {
         match timing {
             Some(Timing::Warn(signal)) => {
                 if let Some(running) = &mut self.running {
-                    running.forward(limit::number(signal));
+                    running.notify(limit::number(signal));
                 }
             }
             Some(Timing::End) => self.end(),
@@ -227,18 +236,17 @@ impl<T: Send + 'static> Supervisor<T> {
         }
     }
 
-    /// Asks the command and its group to end.
+    /// Asks the command to end.
     pub(super) fn end(&mut self) {
         if let Some(running) = &mut self.running {
-            let _ = kill_process_group(running.child(), Signal::TERM);
-            running.resume_if_stopped();
+            running.end(SIGTERM);
         }
     }
 
-    /// Kills the command and its group. Its end is reported as usual.
-    pub(super) fn kill(&self) {
-        if let Some(running) = &self.running {
-            let _ = kill_process_group(running.child(), Signal::KILL);
+    /// Kills the command and everything that it has started. Its end is reported as usual.
+    pub(super) fn kill(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.kill();
         }
     }
 

@@ -1,56 +1,175 @@
-//! A running command.
+//! A running command: its signals, and its end.
 
 use std::{
+    collections::BTreeSet,
     io,
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
 
-use super::is_terminating;
+use super::{
+    is_terminating, leftovers,
+    processes::{ProcessId, Processes},
+    recipients::{Intent, recipients},
+};
 
 /// The minimum time between two resumptions of a command that stops repeatedly.
 const RESUME_INTERVAL: Duration = Duration::from_millis(50);
+/// How long processes have to end by themselves after a command that has handled the signal: it
+/// may have passed the signal on.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
-/// The command, while it runs.
+/// The command, until it and the processes that share its end have ended.
 pub(super) struct Supervised {
     child: Pid,
-    own_group: bool,
     has_terminal: bool,
     is_stopped: bool,
     /// When it was resumed last.
     resumed: Option<Instant>,
+    /// The last signal that asked it to end.
+    ending: Option<i32>,
+    /// The processes that have received it.
+    signaled: BTreeSet<ProcessId>,
+    is_killed: bool,
+    ended: Option<Ended>,
+}
+
+/// The end of the command's own process.
+#[derive(Debug, Clone, Copy)]
+struct Ended {
+    code: i32,
+    at: Instant,
+    /// Whether it did not handle the signal that asked it to end.
+    by_signal: bool,
 }
 
 impl Supervised {
-    pub(super) fn new(child: Pid, own_group: bool, has_terminal: bool) -> Self {
+    pub(super) fn new(child: Pid, has_terminal: bool) -> Self {
         Self {
             child,
-            own_group,
             has_terminal,
             is_stopped: false,
             resumed: None,
+            ending: None,
+            signaled: BTreeSet::new(),
+            is_killed: false,
+            ended: None,
         }
     }
 
-    pub(super) fn child(&self) -> Pid {
-        self.child
-    }
-
+    /// Passes on a signal that this process has received.
     pub(super) fn forward(&mut self, signal: i32) {
-        let known = Signal::from_named_raw(signal);
-        // The command may have just ended.
-        let _ = known.map(|signal| kill_process(self.child, signal));
-        if is_terminating(signal) {
-            self.resume_if_stopped();
+        match is_terminating(signal) {
+            true => self.end(signal),
+            false => self.notify(signal),
         }
     }
 
-    /// A stopped process receives only SIGCONT and SIGKILL.
-    pub(super) fn resume_if_stopped(&mut self) {
+    /// Asks the command to end.
+    pub(super) fn end(&mut self, signal: i32) {
+        self.ending = Some(signal);
+        match Processes::below_this() {
+            Some(processes) => {
+                let roots = self.roots(&processes);
+                let signaled = recipients(&processes, roots, signal, Intent::End);
+                self.deliver(&processes, &signaled, signal);
+            }
+            None => send_to_group(self.child, signal),
+        }
         if self.is_stopped {
             self.resume();
         }
+    }
+
+    /// Tells the command something. If no process handles it, the command has the consequences.
+    pub(super) fn notify(&mut self, signal: i32) {
+        let processes = Processes::below_this().unwrap_or_default();
+        let roots = self.roots(&processes);
+        let signaled = recipients(&processes, roots, signal, Intent::Notify);
+        match signaled.is_empty() && self.ended.is_none() {
+            true => send(self.child.as_raw_nonzero().get(), signal),
+            false => signaled.into_iter().for_each(|pid| send(pid, signal)),
+        }
+    }
+
+    /// Kills the command and everything that it has started. Its end is reported as usual.
+    pub(super) fn kill(&mut self) {
+        self.is_killed = true;
+        let _ = kill_process_group(self.child, Signal::KILL);
+        Processes::below_this()
+            .unwrap_or_default()
+            .signal(Signal::KILL);
+    }
+
+    /// The processes where the command begins: its own, or those that it has left.
+    fn roots(&self, processes: &Processes) -> Vec<i32> {
+        match self.ended {
+            None => vec![self.child.as_raw_nonzero().get()],
+            Some(_) => processes
+                .children(getpid().as_raw_nonzero().get())
+                .collect(),
+        }
+    }
+
+    fn deliver(&mut self, processes: &Processes, signaled: &[i32], signal: i32) {
+        for pid in signaled {
+            send(*pid, signal);
+            // A stopped process receives only SIGCONT and SIGKILL.
+            if processes.0[pid].is_stopped {
+                send(*pid, Signal::CONT.as_raw());
+            }
+            self.signaled.extend(processes.id(*pid));
+        }
+    }
+
+    /// The exit code, once the command has ended, and after a signal also the processes that it
+    /// left: those that it was a parent of would otherwise be killed with the container.
+    pub(super) fn finish(&mut self) -> Option<i32> {
+        let ended = self.ended?;
+        // With a terminal, Ctrl-C has reached all processes.
+        let interrupted = self.has_terminal && ended.by_signal && is_terminating(ended.code - 128);
+        if self.is_killed {
+            leftovers::kill_all();
+            return Some(ended.code);
+        }
+        let Some(signal) = self.ending.or(interrupted.then_some(ended.code - 128)) else {
+            return Some(ended.code);
+        };
+        let processes = Processes::below_this().unwrap_or_default();
+        let shares_end = |pid: &i32| {
+            let was_signaled = processes
+                .id(*pid)
+                .is_some_and(|id| self.signaled.contains(&id));
+            let waits = self.ending.is_some() && ended.by_signal;
+            was_signaled || waits || !processes.0[pid].ignores(signal)
+        };
+        let left: Vec<i32> = self
+            .roots(&processes)
+            .into_iter()
+            .filter(shares_end)
+            .collect();
+        if left.is_empty() {
+            leftovers::kill_all();
+            return Some(ended.code);
+        }
+        let is_settled = ended.by_signal || ended.at.elapsed() >= SETTLE_TIME;
+        if self.ending.is_some() && is_settled {
+            let is_new = |pid: &i32| {
+                processes
+                    .id(*pid)
+                    .is_some_and(|id| !self.signaled.contains(&id))
+            };
+            let new: Vec<i32> = left.into_iter().filter(is_new).collect();
+            let signaled = recipients(&processes, new, signal, Intent::End);
+            self.deliver(&processes, &signaled, signal);
+        }
+        None
+    }
+
+    /// Returns true while the processes that the command left are waited for.
+    pub(super) fn is_finishing(&self) -> bool {
+        self.ended.is_some()
     }
 
     /// Resumes the command's process group.
@@ -60,21 +179,30 @@ impl Supervised {
         std::thread::sleep(pause.unwrap_or_default());
         self.resumed = Some(Instant::now());
         self.is_stopped = false;
-        let _ = match self.own_group {
-            true => kill_process_group(self.child, Signal::CONT),
-            false => kill_process(self.child, Signal::CONT),
-        };
+        let _ = kill_process_group(self.child, Signal::CONT);
     }
 }
 
-/// Reaps all ended processes and checks whether the command has stopped. Returns its exit code,
-/// if it has ended. One SIGCHLD can stand for several processes.
-pub(super) fn reap(mut running: Option<&mut Supervised>) -> io::Result<Option<i32>> {
-    let mut code = None;
+fn send(pid: i32, signal: i32) {
+    if let (Some(pid), Some(signal)) = (Pid::from_raw(pid), Signal::from_named_raw(signal)) {
+        // It may have just ended.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn send_to_group(leader: Pid, signal: i32) {
+    let known = Signal::from_named_raw(signal);
+    let _ = known.map(|signal| kill_process_group(leader, signal));
+}
+
+/// Reaps all ended processes and checks whether the command has stopped or ended. One SIGCHLD can
+/// stand for several processes.
+pub(super) fn reap(mut running: Option<&mut Supervised>) -> io::Result<()> {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED) {
             Ok(Some((pid, status))) => {
-                let own = running.as_deref_mut().filter(|own| own.child == pid);
+                let is_own = |own: &&mut Supervised| own.child == pid && own.ended.is_none();
+                let own = running.as_deref_mut().filter(is_own);
                 let Some(own) = own else { continue };
                 if status.continued() {
                     own.is_stopped = false;
@@ -85,10 +213,17 @@ pub(super) fn reap(mut running: Option<&mut Supervised>) -> io::Result<Option<i3
                         own.resume();
                     }
                 }
-                let by_signal = status.terminating_signal().map(|signal| 128 + signal);
-                code = status.exit_status().or(by_signal).or(code);
+                let by_signal = status.terminating_signal();
+                let code = by_signal.map(|signal| 128 + signal);
+                if let Some(code) = status.exit_status().or(code) {
+                    own.ended = Some(Ended {
+                        code,
+                        at: Instant::now(),
+                        by_signal: by_signal.is_some(),
+                    });
+                }
             }
-            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(code),
+            Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -59,7 +59,7 @@ pub(super) fn run(
         }
         listen::listen(listener, leader(config), together.key.clone(), run.clone());
     }
-    let mut supervisor = Supervisor::new(true).map_err(&cannot_run)?;
+    let mut supervisor = Supervisor::new().map_err(&cannot_run)?;
     let mailbox = supervisor.mailbox();
     connect::connect(address, together.key.clone(), run, mailbox);
     Member::new(prepared, together, is_first).run(&mut supervisor, &cannot_run)

@@ -35,8 +35,6 @@ use crate::pod::IdleLimit;
 const GPU_INTERVAL: Duration = Duration::from_secs(4);
 /// Up to this utilisation in percent, a GPU counts as idle, unless the run has a limit.
 const IDLE_PERCENT: u32 = 5;
-/// How long a task that is ended may take until it is killed.
-const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What to measure.
 pub(super) struct Subject {
@@ -47,6 +45,8 @@ pub(super) struct Subject {
     /// The values of `CUDA_VISIBLE_DEVICES` and `PATH` of the task.
     pub(super) visible_devices: Option<OsString>,
     pub(super) path: Option<OsString>,
+    /// How long the task may take to end after SIGTERM.
+    pub(super) grace: Duration,
 }
 
 /// The thread that measures. Dropping it ends the measurements.
@@ -72,6 +72,7 @@ impl Monitor {
                 _ => subject.visible_devices.clone(),
             }),
             idle: subject.idle,
+            grace: subject.grace,
             file,
             ends_idle: Arc::clone(&ends_idle),
             began: Instant::now(),
@@ -102,6 +103,7 @@ impl Monitor {
 struct Worker {
     gpus: Option<Gpus>,
     idle: Option<IdleLimit>,
+    grace: Duration,
     file: Option<RecordFile>,
     ends_idle: Arc<AtomicBool>,
     began: Instant,
@@ -164,7 +166,7 @@ impl Worker {
     /// Ends the task if its GPUs have been idle for too long.
     fn check_idle(&mut self, recorder: &mut Recorder) {
         if let Some(ended) = self.ended {
-            if ended.elapsed() >= KILL_TIMEOUT {
+            if ended.elapsed() >= self.grace {
                 idle::kill();
             }
             return;
