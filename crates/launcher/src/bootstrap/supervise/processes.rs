@@ -144,13 +144,16 @@ fn complete(process: &mut Process, folder: &Path) {
         Some(name) => SHELLS.contains(&name),
         None => false,
     };
-    let pipe = |descriptor: u32| {
-        let target = fs::read_link(folder.join(format!("fd/{descriptor}"))).ok()?;
-        let target = target.into_os_string().into_string().ok()?;
-        target.starts_with("pipe:").then_some(target)
-    };
-    process.input = pipe(0);
-    process.outputs = [1, 2].into_iter().filter_map(pipe).collect();
+    process.input = pipe(folder, 0);
+    let outputs = [1, 2].into_iter();
+    process.outputs = outputs.filter_map(|number| pipe(folder, number)).collect();
+}
+
+/// The pipe that a descriptor of a process refers to.
+fn pipe(process: &Path, descriptor: u32) -> Option<String> {
+    let target = fs::read_link(process.join(format!("fd/{descriptor}"))).ok()?;
+    let target = target.into_os_string().into_string().ok()?;
+    target.starts_with("pipe:").then_some(target)
 }
 
 fn is_shell_of_busybox(folder: &Path) -> bool {
