@@ -129,3 +129,42 @@ fn a_kubeconfig_is_not_written_where_other_users_could_replace_it() {
     let answer = machine.longshore(&["up", "--kubeconfig", "link"]).expect(3);
     assert!(answer.err.contains("symbolic link"), "{}", answer.err);
 }
+
+#[test]
+fn a_command_of_any_user_can_write_to_its_folder() {
+    let machine = Machine::new();
+    if fs::metadata(machine.code()).unwrap().uid() != 0 {
+        return;
+    }
+    // The user of the command has access to the machine's folders.
+    set_mode(machine.home(), 0o755);
+    fs::create_dir(machine.code().join("src")).unwrap();
+    machine.write("src/a.py", "");
+    machine.longshore(&["up"]).expect(0);
+    let main = |context: &str| {
+        format!("spec: {{containers: [{{name: main, securityContext: {{{context}}}}}]}}")
+    };
+    let pod = |context: &str| format!("spec: {{securityContext: {{{context}}}}}");
+    let templates = [
+        main("runAsUser: 1000"),
+        main("runAsUser: 1000, runAsGroup: 1000, readOnlyRootFilesystem: true"),
+        main("runAsUser: 0, runAsGroup: 1000, capabilities: {drop: [ALL]}"),
+        pod("runAsUser: 1000, fsGroup: 2000"),
+        // As OpenShift's.
+        pod("runAsUser: 1000680000, runAsGroup: 0, fsGroup: 1000680000"),
+    ];
+    let script = "echo x > model && echo x >> src/a.py && mkdir out && echo x > out/file \\
+        && echo '{\"loss\": 1}' >> $LONGSHORE_METRICS";
+    for template in templates {
+        machine.write("pod.yaml", &template);
+        let words = ["run", "--template", "pod.yaml", "--output-files", "out"];
+        let words = [&words[..], &["--", "sh", "-c", script]].concat();
+        machine.longshore(&words).expect(0);
+        let outputs = machine.longshore(&["outputs", "last", "--list"]).expect(0);
+        assert!(
+            outputs.out.contains("out/file"),
+            "{template}: {}",
+            outputs.out
+        );
+    }
+}

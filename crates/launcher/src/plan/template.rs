@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore_client::k8s_openapi::api::batch::v1::Job;
+use longshore_client::k8s_openapi::api::{batch::v1::Job, core::v1::PodSpec};
 use longshore_diagnosis::names;
 use longshore_model::Gvk;
 use longshore_schema::{registry, strategic, unknown_fields};
@@ -53,7 +53,33 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
     let mut merged: Job =
         serde_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     check_run(&mut merged, &ours).map_err(wrong)?;
+    give_code_to_command(role, pod_spec_of(&mut merged));
     Ok(merged)
+}
+
+/// Runs the container that fetches the code with the user, the group and the image of the command,
+/// unless the template says otherwise: the command writes to the folder of the code.
+fn give_code_to_command(role: &RoleSpec, pod: &mut PodSpec) {
+    let mut containers = pod.containers.iter();
+    let main = containers.find(|container| container.name == names::MAIN);
+    let mut inits = pod.init_containers.iter_mut().flatten();
+    let fetch = inits.find(|container| container.name == names::FETCH);
+    let (Some(main), Some(fetch)) = (main, fetch) else {
+        return;
+    };
+    // An image can also have a user.
+    if fetch.image.as_ref() == Some(&role.image) {
+        fetch.image.clone_from(&main.image);
+        fetch.image_pull_policy.clone_from(&main.image_pull_policy);
+    }
+    let Some(wanted) = &main.security_context else {
+        return;
+    };
+    if wanted.run_as_user.is_some() || wanted.run_as_group.is_some() {
+        let own = fetch.security_context.get_or_insert_default();
+        own.run_as_user = own.run_as_user.or(wanted.run_as_user);
+        own.run_as_group = own.run_as_group.or(wanted.run_as_group);
+    }
 }
 
 /// Rejects a template that changes what the run needs.

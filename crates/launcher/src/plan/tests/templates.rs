@@ -95,3 +95,66 @@ fn numbers_that_do_not_fit_their_field_are_refused() {
         "invalid retries 3000000000: use at most 2147483647"
     );
 }
+
+#[test]
+fn the_user_of_the_command_fetches_the_code() {
+    let code = bundle(Delivery::Url(SignedUrl::new(
+        "https://store/bundle".to_owned(),
+    )));
+    // The security contexts of the pod, of the command, and of a template of `fetch`; the user and
+    // the group that fetch the code.
+    let cases = [
+        (json!({}), json!({}), json!({}), (None, None)),
+        (json!({"runAsUser": 7}), json!({}), json!({}), (None, None)),
+        (
+            json!({}),
+            json!({"runAsUser": 7}),
+            json!({}),
+            (Some(7), None),
+        ),
+        (
+            json!({}),
+            json!({"runAsGroup": 8}),
+            json!({}),
+            (None, Some(8)),
+        ),
+        (
+            json!({"runAsUser": 9, "fsGroup": 9}),
+            json!({"runAsUser": 7, "runAsGroup": 8, "readOnlyRootFilesystem": true}),
+            json!({}),
+            (Some(7), Some(8)),
+        ),
+        (
+            json!({}),
+            json!({"runAsUser": 7}),
+            json!({"runAsUser": 0}),
+            (Some(0), None),
+        ),
+    ];
+    for (of_pod, main, fetch, expected) in cases {
+        let template = json!({"spec": {
+            "securityContext": of_pod,
+            "initContainers": [{"name": "fetch", "securityContext": fetch}],
+            "containers": [{"name": "main", "image": "other:1", "securityContext": main}],
+        }});
+        let settings = toml::to_string(&json!({"command": "a", "template": template})).unwrap();
+        let plan = planned(&settings, &[], Some(&code));
+        let pod = plan.roles[0]
+            .job
+            .spec
+            .clone()
+            .unwrap()
+            .template
+            .spec
+            .unwrap();
+        let inits = pod.init_containers.unwrap();
+        let fetch = inits.iter().find(|init| init.name == "fetch").unwrap();
+        assert_eq!(fetch.image.as_deref(), Some("other:1"));
+        let context = fetch.security_context.clone().unwrap_or_default();
+        assert_eq!(
+            (context.run_as_user, context.run_as_group),
+            expected,
+            "{main}"
+        );
+    }
+}
