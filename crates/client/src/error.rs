@@ -1,7 +1,9 @@
 //! The error type of this crate.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
 
+use bytes::Bytes;
+use http::HeaderMap;
 use longshore_model::{Status, StatusReason};
 
 /// The result type of this crate.
@@ -19,6 +21,8 @@ pub enum Error {
         request: String,
         /// The status in the response.
         status: Box<Status>,
+        /// The response, if it was an answer to a request.
+        response: Option<Arc<ErrorResponse>>,
     },
     /// The object or the kind does not exist (404).
     #[error("{request}: {} ({})", .status.message, code_and_reason(.status))]
@@ -27,6 +31,8 @@ pub enum Error {
         request: String,
         /// The status in the response.
         status: Box<Status>,
+        /// The response, if it was an answer to a request.
+        response: Option<Arc<ErrorResponse>>,
     },
     /// A namespace is missing, invalid or not allowed, or contradicts another one.
     #[error("{0}")]
@@ -87,6 +93,43 @@ pub enum Error {
     /// The kubeconfig, its credentials or the environment is invalid.
     #[error("{0}")]
     Config(String),
+}
+
+/// The HTTP response of an [`Error`], for callers that need more than its [`Status`].
+#[derive(Clone, PartialEq, Eq)]
+pub struct ErrorResponse {
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl ErrorResponse {
+    /// The URL of the request, without its query.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The headers whose values are text, with lowercase names.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.headers.iter();
+        headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    }
+
+    /// The body as the server sent it: usually the JSON of a [`Status`].
+    #[must_use]
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+/// Shows neither headers nor the body.
+impl fmt::Debug for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ErrorResponse")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A field that a server-side apply would change and that another manager owns.
@@ -178,11 +221,27 @@ impl From<longshore_snapshots::Unreadable> for Error {
 
 impl Error {
     pub(crate) fn from_status(request: String, status: Status) -> Self {
+        Self::of_response(request, status, None)
+    }
+
+    pub(crate) fn of_response(
+        request: String,
+        status: Status,
+        response: Option<Arc<ErrorResponse>>,
+    ) -> Self {
         let status = Box::new(status);
         if status.code == 404 {
-            Self::NotFound { request, status }
+            Self::NotFound {
+                request,
+                status,
+                response,
+            }
         } else {
-            Self::Api { request, status }
+            Self::Api {
+                request,
+                status,
+                response,
+            }
         }
     }
 
@@ -198,6 +257,25 @@ impl Error {
     pub fn status(&self) -> Option<&Status> {
         match self {
             Self::Api { status, .. } | Self::NotFound { status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The HTTP response, if the error is the answer to a request.
+    ///
+    /// ```
+    /// # longshore_embedded::example(async |cluster| {
+    /// let error = cluster.namespaces().fetch("nothing").await.unwrap_err();
+    /// let response = error.response().unwrap();
+    /// assert!(response.url().ends_with("/api/v1/namespaces/nothing"));
+    /// assert!(response.headers().any(|(name, value)| (name, value) == ("content-type", "application/json")));
+    /// assert!(String::from_utf8_lossy(response.body()).contains("NotFound"));
+    /// # Ok(()) });
+    /// ```
+    #[must_use]
+    pub fn response(&self) -> Option<&ErrorResponse> {
+        match self {
+            Self::Api { response, .. } | Self::NotFound { response, .. } => response.as_deref(),
             _ => None,
         }
     }

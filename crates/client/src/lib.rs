@@ -65,7 +65,7 @@ pub use cache::{Cache, CacheSnapshot, Change, Changes};
 pub use cluster::{Cluster, Connection};
 pub use custom::Custom;
 pub use election::{ElectionOptions, Leadership};
-pub use error::{Conflict, Error, Result};
+pub use error::{Conflict, Error, ErrorResponse, Result};
 pub use item::Item;
 pub use k8s_openapi;
 pub use kind::{Data, Json, KindRef, Object, ResourceScope, Typed};

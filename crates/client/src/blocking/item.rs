@@ -6,7 +6,7 @@ use super::{Cluster, Mirror, run, waits};
 use crate::{
     error::Result,
     item,
-    kind::Object,
+    kind::{Data, Object},
     list,
     options::{DeleteOptions, Patch},
     view::Scale,
@@ -53,6 +53,14 @@ impl<K: Object> Item<K> {
         "Item": wait_gone(timeout: Duration) -> ();
         "Item": scale() -> Scale;
         "Item": set_scale(replicas: u32) -> Scale;
+    }
+
+    /// As [`Item::replace`](crate::Item::replace).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn replace<Form>(&self, data: &impl Data<K, Form>) -> Result<Self> {
+        run(self.inner().replace(data)).map(Mirror::mirror)
     }
 
     /// As [`Item::wait`](crate::Item::wait).

@@ -1,20 +1,21 @@
 //! Converts error responses into errors.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use http::{Response, StatusCode, header::LOCATION};
 use kube_client::client::Body;
 use longshore_model::{Status, StatusReason};
 
 use super::{body, call::Call, retry};
-use crate::error::Error;
+use crate::error::{Error, ErrorResponse};
 use longshore_snapshots::describe_web_page;
 
 /// The maximum number of characters of a response body that an error quotes.
 const MAX_QUOTED_CHARS: usize = 300;
 
-/// Returns the error for a response with a status code other than 2xx.
-pub(super) async fn error_response(call: &Call, response: Response<Body>) -> Error {
+/// Returns the error for a response with a status code other than 2xx. `base` is the URL of the
+/// server.
+pub(super) async fn error_response(base: &str, call: &Call, response: Response<Body>) -> Error {
     let code = response.status();
     let headers = response.headers().clone();
     let seconds = retry::retry_after(&headers).map_or(0, |wait| wait.as_secs());
@@ -35,7 +36,12 @@ pub(super) async fn error_response(call: &Call, response: Response<Body>) -> Err
             details.retry_after_seconds = u32::try_from(seconds).unwrap_or(u32::MAX);
         }
     }
-    Error::from_status(call.name(), status)
+    let response = ErrorResponse {
+        url: format!("{}{}", base.trim_end_matches('/'), call.path),
+        headers,
+        body,
+    };
+    Error::of_response(call.name(), status, Some(Arc::new(response)))
 }
 
 /// Parses the body of an error response. If it is not a `Status`, returns one with the

@@ -120,7 +120,7 @@ impl Transport {
                     attempt += 1;
                     tokio::time::sleep(wait).await;
                 }
-                _ => return Err(error_response(call, response).await),
+                _ => return Err(error_response(self.url(), call, response).await),
             }
         }
     }

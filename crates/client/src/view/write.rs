@@ -3,6 +3,7 @@
 use http::Method;
 use longshore_model::PatchKind;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{View, prepare::as_json};
 use crate::{
@@ -189,6 +190,14 @@ impl<K: Object> View<K> {
 /// let third = second.patch_status(&Patch::merge(status)).await?;
 /// assert!(third.holds("Ready")?);
 ///
+/// // Only this version is replaced.
+/// let mut data = third.raw()?;
+/// data["metadata"]["labels"]["app"] = "shop".into();
+/// let fourth = third.replace(&data).await?;
+/// data["metadata"]["resourceVersion"] = "".into();
+/// assert!(third.replace(&data).await.unwrap_err().is_conflict());
+/// let third = fourth;
+///
 /// // A snapshot does not change.
 /// assert!(!second.holds("Ready")? && first.labels().is_empty());
 /// assert_eq!(first.fetch().await?, third);
@@ -210,6 +219,31 @@ impl<K: Object> Item<K> {
     /// The server rejects the request.
     pub async fn patch(&self, patch: &Patch) -> Result<Self> {
         self.view().patch(self.name(), patch).await
+    }
+
+    /// Replaces the object, if it still has this version, and returns the new version. With
+    /// `metadata.resourceVersion` in the data, it must have that version.
+    ///
+    /// # Errors
+    /// [`Error::is_conflict`] if the object has changed since; [`Error::Invalid`] for the data of
+    /// another object, before any request.
+    pub async fn replace<Form>(&self, data: &impl Data<K, Form>) -> Result<Self> {
+        let mut data = as_json(data)?;
+        if !data["metadata"].is_object() {
+            data["metadata"] = Value::Object(Map::new());
+        }
+        let metadata = &mut data["metadata"];
+        if metadata["resourceVersion"]
+            .as_str()
+            .is_none_or(str::is_empty)
+        {
+            metadata["resourceVersion"] = self.version().into();
+        }
+        // Of an object that was created again with the same name, the UID differs.
+        if metadata["uid"].as_str().is_none_or(str::is_empty) {
+            metadata["uid"] = self.uid().into();
+        }
+        self.view().put(self.name(), "", &data).await
     }
 
     /// Patches the status of the object and returns the new version.
