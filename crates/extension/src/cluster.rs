@@ -1,9 +1,13 @@
 //! A connection to a cluster.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use longshore::{Cluster as Inner, Error, kinds::Any, launcher::run_outputs::LocalOutputs};
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
+use pyo3::{
+    exceptions::PyTypeError,
+    prelude::*,
+    types::{PyDict, PyString, PyType},
+};
 use serde_json::Value;
 
 use crate::{
@@ -12,6 +16,7 @@ use crate::{
     leadership,
     objects::{Item, View},
     outputs,
+    program::{self, Selected},
     proxy::Proxy,
     value::to_json,
     wait::wait,
@@ -33,14 +38,21 @@ pub(crate) struct Cluster {
 #[pymethods]
 impl Cluster {
     #[new]
-    #[pyo3(signature = (url=None, *, kubeconfig=None, context=None, asyncio=false))]
+    #[pyo3(signature = (url=None, *, kubeconfig=None, context=None, asyncio=false, as_kubectl=false))]
     fn new(
         py: Python<'_>,
         url: Option<&str>,
         kubeconfig: Option<PathBuf>,
         context: Option<String>,
         asyncio: bool,
+        as_kubectl: bool,
     ) -> PyResult<Self> {
+        let face = Face::of(asyncio);
+        if url.is_none() && kubeconfig.is_none() && !as_kubectl {
+            let (choice, _) = program::choose(py, Path::new(""), context)?;
+            let selected = wait(py, program::open(py, choice)?)?;
+            return Ok(Self::of(selected, face));
+        }
         let outputs = match &kubeconfig {
             Some(kubeconfig) => outputs::of_kubeconfig(py, kubeconfig),
             None => None,
@@ -58,11 +70,6 @@ impl Cluster {
                 Inner::from_kubeconfig(kubeconfig.as_deref(), context.as_deref()),
             )?,
         };
-        let face = if asyncio {
-            Face::Asyncio
-        } else {
-            Face::Blocking
-        };
         Ok(Self {
             inner,
             face,
@@ -70,6 +77,42 @@ impl Cluster {
             data_folder: None,
             outputs,
         })
+    }
+
+    /// The cluster that kubectl uses: that of a kubeconfig or, in a pod, of the service account.
+    ///
+    /// :param kubeconfig: The file; default: those of `KUBECONFIG`, or `~/.kube/config`.
+    /// :param context: A context of the kubeconfig; default: its current one.
+    #[classmethod]
+    #[pyo3(signature = (kubeconfig=None, context=None))]
+    fn from_kubeconfig<'py>(
+        class: &Bound<'py, PyType>,
+        kubeconfig: Option<PathBuf>,
+        context: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let arguments = PyDict::new(class.py());
+        arguments.set_item("kubeconfig", kubeconfig)?;
+        arguments.set_item("context", context)?;
+        arguments.set_item("as_kubectl", true)?;
+        class.call((), Some(&arguments))
+    }
+
+    /// The same connection, for blocking calls or for asyncio.
+    #[pyo3(signature = (*, asyncio))]
+    fn _facing(this: &Bound<'_, Self>, asyncio: bool) -> PyResult<Py<Self>> {
+        let face = Face::of(asyncio);
+        let own = this.get();
+        if own.face == face {
+            return Ok(this.clone().unbind());
+        }
+        let facing = Self {
+            inner: own.inner.clone(),
+            face,
+            code_folder: own.code_folder.clone(),
+            data_folder: own.data_folder.clone(),
+            outputs: own.outputs.clone(),
+        };
+        Py::new(this.py(), facing)
     }
 
     /// The URL of the server.
@@ -300,6 +343,22 @@ async fn placed(
 }
 
 impl Cluster {
+    /// A selected cluster.
+    pub(crate) fn of(selected: Selected, face: Face) -> Self {
+        let Selected {
+            connection,
+            embedded,
+        } = selected;
+        let embedded = embedded.as_ref();
+        Self {
+            face,
+            code_folder: embedded.map(|(layout, _)| layout.bundles()),
+            data_folder: embedded.map(|(layout, _)| layout.data()),
+            outputs: embedded.map(|(layout, ephemeral)| outputs::of(layout, *ephemeral)),
+            ..Self::blocking(connection)
+        }
+    }
+
     pub(crate) fn blocking(inner: Inner) -> Self {
         Self {
             inner,

@@ -1,7 +1,9 @@
 //! How objects are deleted.
 
 use longshore::client::{self, Propagation};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
+
+use crate::exceptions::invalid;
 
 pub(crate) fn options(
     propagation: Option<&str>,
@@ -15,7 +17,7 @@ pub(crate) fn options(
         Some("foreground") => Some(Propagation::Foreground),
         Some("orphan") => Some(Propagation::Orphan),
         Some(other) => {
-            return Err(PyValueError::new_err(format!(
+            return Err(invalid(format!(
                 "propagation cannot be {other:?}: choose background, foreground or orphan"
             )));
         }

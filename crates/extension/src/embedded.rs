@@ -7,15 +7,12 @@ use longshore_embedded::{
     Clock, ClusterClock, EmbeddedCluster as Inner, Error, FaultRule, Layout, MAX_NODES, Options,
     SettleError,
 };
-use pyo3::{
-    exceptions::{PyTimeoutError, PyValueError},
-    prelude::*,
-    types::PyDict,
-};
+use pyo3::{prelude::*, types::PyDict};
 use tokio::sync::Mutex;
 
 use crate::{
     cluster::Cluster,
+    errors::{invalid, late, of_class},
     outputs::{self, TaskOutputs},
     program,
     value::{from_serde, rfc3339, to_json},
@@ -67,11 +64,11 @@ impl EmbeddedCluster {
         let number = number.filter(|number| (1..=MAX_NODES).contains(number));
         let number = number.ok_or_else(|| {
             let text = format!("nodes is a number from 1 to {MAX_NODES}, not {nodes}");
-            PyValueError::new_err(text)
+            invalid(text)
         })?;
         if !pods && nodes != 1 {
             let text = "nodes has no effect without pods: omit pods=False";
-            return Err(PyValueError::new_err(text));
+            return Err(invalid(text));
         }
         let image_entrypoints = by_image(image_entrypoints)?;
         let image_users = by_image(image_users)?;
@@ -187,14 +184,14 @@ impl EmbeddedCluster {
         let step = duration("seconds", seconds)?;
         let clock = self.clock.clone();
         let advanced = wait(py, async move { Ok::<_, Error>(clock.advance(step).await) })?;
-        let now = advanced.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let now = advanced.map_err(|error| invalid(error.to_string()))?;
         datetime(py, now)
     }
 
     /// Waits until the controllers of the cluster have nothing to do at the current time of a
     /// manual clock. Containers run by the system's clock and are not awaited.
     ///
-    /// :raises TimeoutError: If controllers still have work to do after the timeout.
+    /// :raises WaitTimeoutError: If controllers still have work to do after the timeout.
     #[pyo3(signature = (timeout=30.0))]
     fn settle(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
         let timeout = limit(Some(timeout))?.unwrap_or(Duration::MAX);
@@ -204,8 +201,8 @@ impl EmbeddedCluster {
             async move { Ok::<_, Error>(clock.settle(timeout).await) },
         )?;
         settled.map_err(|error| match error {
-            SettleError::Timeout { .. } => PyTimeoutError::new_err(error.to_string()),
-            error => PyValueError::new_err(error.to_string()),
+            SettleError::Timeout { .. } => late(error.to_string()),
+            error => invalid(error.to_string()),
         })
     }
 
@@ -258,7 +255,7 @@ fn by_image<T: FromStr<Err: Display>>(given: Option<&Bound<'_, PyDict>>) -> PyRe
             Setting::Text(text) => format!("{image}={text}").parse::<T>(),
             Setting::Number(number) => format!("{image}={number}").parse(),
         };
-        parsed.map_err(|error| PyValueError::new_err(error.to_string()))
+        parsed.map_err(|error| invalid(error.to_string()))
     });
     parsed.collect()
 }
@@ -271,7 +268,7 @@ fn manual_clock(start: &Bound<'_, PyAny>) -> PyResult<Clock> {
         Err(_) => rfc3339(start)?,
     };
     let time = text.parse().map_err(|_| {
-        PyValueError::new_err(format!(
+        invalid(format!(
             "clock: expected 'manual', a datetime or a time such as 2026-01-01T00:00:00Z, found {text:?}"
         ))
     })?;
@@ -304,7 +301,7 @@ impl Snapshot {
 }
 
 fn stopped() -> PyErr {
-    pyo3::exceptions::PyRuntimeError::new_err("the embedded cluster has been stopped")
+    of_class("ClosedError", "the embedded cluster has been stopped")
 }
 
 /// Faults that the server injects into selected requests.
@@ -318,9 +315,9 @@ impl Faults {
     /// Adds a rule, with the fields that docs/faults.md describes. Returns its ID.
     fn add(&self, rule: &Bound<'_, PyAny>) -> PyResult<String> {
         let rule = serde_json::from_value::<FaultRule>(to_json(rule)?);
-        let rule = rule.map_err(|error| PyValueError::new_err(format!("a fault rule: {error}")))?;
+        let rule = rule.map_err(|error| invalid(format!("a fault rule: {error}")))?;
         let added = self.inner.add(rule);
-        added.map_err(|error| PyValueError::new_err(error.to_string()))
+        added.map_err(|error| invalid(error.to_string()))
     }
 
     /// How many requests a rule has affected.

@@ -1,6 +1,6 @@
 //! Converts errors to the exception classes of `longshore.errors`.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use longshore::{
     Error,
@@ -13,7 +13,14 @@ use longshore::{
     resolver::{Error as ResolverError, PodError, SpecError, render::RenderError},
     zenml::ZenmlError,
 };
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::PyValueError,
+    prelude::*,
+    types::{PyBytes, PyDict},
+};
+
+use crate::exceptions::{API_ERRORS, bounded};
+pub(crate) use crate::exceptions::{invalid, late, of_class, one};
 
 /// An error of one of the crates that this crate wraps.
 pub(crate) enum Failure {
@@ -24,6 +31,11 @@ pub(crate) enum Failure {
     Launch(LaunchError),
     Config(ConfigError),
     Recording(RecordingError),
+    Runs(RunsError),
+    Sweep(SweepError),
+    Outputs(RunOutputsError),
+    /// A timeout, with its message.
+    Late(String),
 }
 
 impl From<RecordingError> for Failure {
@@ -81,7 +93,7 @@ impl From<RunsError> for Failure {
     fn from(error: RunsError) -> Self {
         match error {
             RunsError::Cluster(error) => Self::Client(error),
-            other => Self::Client(Error::Config(other.to_string())),
+            other => Self::Runs(other),
         }
     }
 }
@@ -90,7 +102,7 @@ impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::Cluster(error) => Self::Client(error),
-            other => Self::Client(Error::Config(other.to_string())),
+            other => Self::Sweep(other),
         }
     }
 }
@@ -99,7 +111,7 @@ impl From<RunOutputsError> for Failure {
     fn from(error: RunOutputsError) -> Self {
         match error {
             RunOutputsError::Cluster(error) => Self::Client(error),
-            other => Self::Client(Error::Config(other.to_string())),
+            other => Self::Outputs(other),
         }
     }
 }
@@ -128,8 +140,28 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
         Failure::Recording(RecordingError::Client(error)) => client(py, &error),
         Failure::Recording(error) => one(py, "ConfigError", &chain(&error)),
         Failure::Config(error) => one(py, "InvalidError", &error.to_string()),
+        Failure::Runs(error) => one(py, of_runs(&error), &error.to_string()),
+        Failure::Sweep(error) => one(py, "KubeError", &error.to_string()),
+        Failure::Outputs(error) => one(py, of_outputs(&error), &error.to_string()),
+        Failure::Late(text) => one(py, "WaitTimeoutError", &text),
     };
     made.unwrap_or_else(|problem| problem)
+}
+
+/// The class of an error about the name of a run.
+fn of_runs(error: &RunsError) -> &'static str {
+    match error {
+        RunsError::Ambiguous { .. } => "InvalidError",
+        _ => "NotFoundError",
+    }
+}
+
+/// The class of an error about the outputs of a run.
+fn of_outputs(error: &RunOutputsError) -> &'static str {
+    match error {
+        RunOutputsError::NotATask(_) | RunOutputsError::Task(_) => "InvalidError",
+        _ => "KubeError",
+    }
 }
 
 /// As [`raised`], for `map_err`.
@@ -143,30 +175,6 @@ pub(crate) fn render(py: Python<'_>, error: RenderError) -> PyErr {
         RenderError::Spec(error) => raised(py, error.into()),
         other => PyValueError::new_err(other.to_string()),
     }
-}
-
-/// The maximum length of an error message, in bytes. Messages quote arguments, which may
-/// have any length.
-const MAX_MESSAGE: usize = 8 * 1024;
-
-fn bounded(message: &str) -> Cow<'_, str> {
-    if message.len() <= MAX_MESSAGE {
-        return Cow::Borrowed(message);
-    }
-    let end = message.floor_char_boundary(MAX_MESSAGE);
-    let more = message.len() - end;
-    Cow::Owned(format!("{}... ({more} more bytes)", &message[..end]))
-}
-
-/// An exception of the class `class` of `longshore.errors`.
-pub(crate) fn one(py: Python<'_>, class: &str, message: &str) -> PyResult<PyErr> {
-    let found = py.import("longshore.errors")?.getattr(class)?;
-    let error = match API_ERRORS.contains(&class) {
-        // The server did not respond.
-        true => found.call1((py.None(), bounded(message)))?,
-        false => found.call1((bounded(message),))?,
-    };
-    Ok(PyErr::from_value(error))
 }
 
 fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
@@ -189,16 +197,6 @@ fn client(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     api(py, class, &text, error)
 }
 
-/// The classes of errors of requests. Others have only a message.
-const API_ERRORS: [&str; 6] = [
-    "APIError",
-    "AlreadyExistsError",
-    "ConflictError",
-    "ForbiddenError",
-    "NotFoundError",
-    "UnreachableError",
-];
-
 /// An exception with the server's `Status`, if the server sent one.
 fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr> {
     if !API_ERRORS.contains(&class) {
@@ -210,7 +208,13 @@ fn api(py: Python<'_>, class: &str, text: &str, error: &Error) -> PyResult<PyErr
         Some(status) => {
             let seconds = error.retry_after().map(|after| after.as_secs_f64());
             let fields = (status.code, crate::value::from_serde(py, status)?, seconds);
-            errors.getattr("Response")?.call1(fields)?
+            let sent = PyDict::new(py);
+            if let Some(response) = error.response() {
+                sent.set_item("url", response.url())?;
+                sent.set_item("headers", response.headers().collect::<BTreeMap<_, _>>())?;
+                sent.set_item("content", PyBytes::new(py, response.body()))?;
+            }
+            errors.getattr("Response")?.call(fields, Some(&sent))?
         }
     };
     let error = errors.getattr(class)?.call1((response, bounded(text)))?;

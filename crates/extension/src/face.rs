@@ -17,6 +17,15 @@ pub(crate) enum Face {
 }
 
 impl Face {
+    /// The face of objects for asyncio, or for blocking calls.
+    pub(crate) fn of(asyncio: bool) -> Self {
+        if asyncio {
+            Self::Asyncio
+        } else {
+            Self::Blocking
+        }
+    }
+
     /// Returns the converted result of a future, or an awaitable of it.
     pub(crate) fn run<'py, T, E>(
         self,

@@ -1,14 +1,16 @@
 //! The Python options for assembling tasks from pods.
 
 use longshore::resolver::{Address, Assembly, Doubled, Family, NotRunning, Order, Policy, Port};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
+
+use crate::exceptions::invalid;
 
 /// The value for a word, or an error that lists the valid words.
 fn one_of<T: Copy>(what: &str, text: &str, words: &[(&str, T)]) -> PyResult<T> {
     let found = words.iter().find(|(word, _)| *word == text);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        PyValueError::new_err(format!(
+        invalid(format!(
             "{what} cannot be {text:?}: choose one of {}",
             words.join(", ")
         ))
@@ -59,7 +61,7 @@ impl Options {
             ("index", Order::CompletionIndex),
         ];
         Ok(Assembly {
-            port: port.map_err(|error| PyValueError::new_err(error.to_string()))?,
+            port: port.map_err(|error| invalid(error.to_string()))?,
             address: one_of("address", &self.address, &addresses)?,
             family: one_of("family", &self.family, &families)?,
             order: one_of("order", &self.order, &orders)?,

@@ -20,12 +20,7 @@ use longshore::{
 };
 use pyo3::prelude::*;
 
-use crate::{
-    cluster::Cluster,
-    errors::{Failure, one, raise, raised},
-    outputs,
-    wait::wait,
-};
+use crate::errors::{Failure, one, raise, raised};
 
 /// The embedded clusters that this process uses. A cluster on demand runs at least as long as the
 /// process.
@@ -38,17 +33,22 @@ pub(crate) fn find(py: Python<'_>) -> PyResult<Option<PathBuf>> {
         .extract()
 }
 
+/// A connection to a selected cluster.
+pub(crate) struct Selected {
+    pub(crate) connection: Connection,
+    /// The folder of the embedded cluster, and whether it is removed with the cluster.
+    pub(crate) embedded: Option<(Layout, bool)>,
+}
+
 /// The cluster of a folder, as the program selects it: by the given context, the environment, the
 /// folder's `longshore.toml`, and the pod in which this process runs; otherwise the embedded
-/// cluster, which it starts if needed. With the name of the context, if one is selected.
-#[pyfunction]
-#[pyo3(signature = (folder, context=None))]
-pub(crate) fn selected_cluster(
+/// cluster. With the name of the context, if one is selected.
+pub(crate) fn choose(
     py: Python<'_>,
-    folder: PathBuf,
+    folder: &Path,
     context: Option<String>,
-) -> PyResult<(Cluster, Option<String>)> {
-    let settings = Settings::load(&folder);
+) -> PyResult<(ClusterChoice, Option<String>)> {
+    let settings = Settings::load(folder);
     let settings = settings.map_err(Failure::from).map_err(raise(py))?;
     let home = path("HOME");
     let given = ClusterSettings {
@@ -56,7 +56,7 @@ pub(crate) fn selected_cluster(
         kubeconfig: path(KUBECONFIG_ENV),
         ..ClusterSettings::default()
     };
-    let configured = ClusterSettings::of_folder(&settings, &folder, home.as_deref());
+    let configured = ClusterSettings::of_folder(&settings, folder, home.as_deref());
     let mut names = ClusterChoice::contexts(&given, &configured);
     if names.len() > 1 {
         let text = format!(
@@ -66,27 +66,44 @@ pub(crate) fn selected_cluster(
         );
         return Err(raised(py, longshore::Error::Config(text).into()));
     }
-    let chosen = ClusterChoice::of([&given, &configured], Connection::is_in_pod());
-    Ok((open(py, chosen)?, names.pop()))
+    let choice = ClusterChoice::of([&given, &configured], Connection::is_in_pod());
+    Ok((choice, names.pop()))
 }
 
-fn open(py: Python<'_>, choice: ClusterChoice) -> PyResult<Cluster> {
-    match choice {
-        ClusterChoice::InPod => wait(py, Connection::connect()).map(Cluster::blocking),
-        ClusterChoice::Kubeconfig {
-            file,
-            context,
-            namespace,
-        } => {
-            let connecting = Connection::from_kubeconfig(file.as_deref(), context.as_deref());
-            let connection = wait(py, connecting)?;
-            Ok(Cluster::blocking(match namespace {
-                Some(namespace) => connection.with_default_namespace(&namespace),
-                None => connection,
-            }))
-        }
-        ClusterChoice::Embedded => embedded(py),
-    }
+/// Connects to a selected cluster. Starts the embedded one if needed.
+pub(crate) fn open(
+    py: Python<'_>,
+    choice: ClusterChoice,
+) -> PyResult<impl Future<Output = Result<Selected, Failure>> + Send + 'static> {
+    let embedded = match choice {
+        ClusterChoice::Embedded => Some(embedded(py)?),
+        _ => None,
+    };
+    Ok(async move {
+        let connection = match (choice, embedded) {
+            (
+                ClusterChoice::Kubeconfig {
+                    file,
+                    context,
+                    namespace,
+                },
+                _,
+            ) => {
+                let connecting = Connection::from_kubeconfig(file.as_deref(), context.as_deref());
+                let connection = connecting.await?;
+                match namespace {
+                    Some(namespace) => connection.with_default_namespace(&namespace),
+                    None => connection,
+                }
+            }
+            (_, Some((layout, program))) => return start(layout, &program).await,
+            (_, None) => Connection::connect().await?,
+        };
+        Ok(Selected {
+            connection,
+            embedded: None,
+        })
+    })
 }
 
 fn path(variable: &str) -> Option<PathBuf> {
@@ -94,7 +111,8 @@ fn path(variable: &str) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
-fn embedded(py: Python<'_>) -> PyResult<Cluster> {
+/// The folder of the embedded cluster, and the program that starts it.
+fn embedded(py: Python<'_>) -> PyResult<(Layout, PathBuf)> {
     let layout = match path(DATA_DIR_ENV) {
         Some(dir) => Some(Layout::new(std::path::absolute(dir)?)),
         None => Layout::of_user(),
@@ -111,19 +129,23 @@ fn embedded(py: Python<'_>) -> PyResult<Cluster> {
              Python nor in PATH: install the wheel, or give the cluster to use",
         )
     })?;
-    let opened = wait(py, daemon::open(&layout, Path::new(&program)))?;
+    Ok((layout, program))
+}
+
+/// Starts the embedded cluster unless it runs, and connects to it.
+async fn start(layout: Layout, program: &Path) -> Result<Selected, Failure> {
+    let opened = daemon::open(&layout, program).await?;
     let Opened { record, usage, .. } = opened;
+    keep(&layout, usage);
+    let connection = Connection::from_kubeconfig(Some(&record.kubeconfig), None).await?;
+    Ok(Selected {
+        connection,
+        embedded: Some((layout, record.ephemeral)),
+    })
+}
+
+/// Keeps the embedded cluster running for as long as this process.
+fn keep(layout: &Layout, usage: Usage) {
     let mut in_use = IN_USE.lock().unwrap_or_else(|error| error.into_inner());
     in_use.insert(layout.dir().to_owned(), usage);
-    drop(in_use);
-    let connection = wait(
-        py,
-        Connection::from_kubeconfig(Some(&record.kubeconfig), None),
-    )?;
-    Ok(Cluster {
-        code_folder: Some(layout.bundles()),
-        data_folder: Some(layout.data()),
-        outputs: Some(outputs::of(&layout, record.ephemeral)),
-        ..Cluster::blocking(connection)
-    })
 }

@@ -1,11 +1,11 @@
 //! Requests by path, for resources that have no view.
 
 use longshore::{Error, FieldSelector, Patch, client::ApiServerProxy};
-use pyo3::{exceptions::PyValueError, prelude::*};
+use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::{
-    errors::raise,
+    errors::{invalid, raise},
     face::Face,
     item::patch,
     stream::{Piece, Stream},
@@ -153,7 +153,7 @@ impl Request {
             other => {
                 let message =
                     format!("there is no method {other:?}: use GET, POST, PUT, PATCH or DELETE");
-                return Err(PyValueError::new_err(message));
+                return Err(invalid(message));
             }
         })
     }

@@ -14,14 +14,14 @@ use longshore::{
         Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
         Settings, Store,
         bundle::Report,
-        config::{SweepEntry, resolve},
+        config::{self, SweepEntry, resolve},
         launch::folder_name,
         metrics::{self, MetricSources},
         names, preflight,
         run_outputs::LocalOutputs,
         runs,
         submit::submit,
-        sweeps,
+        suggest, sweeps,
         tag::TagChange,
         why::why,
     },
@@ -37,6 +37,7 @@ use crate::{
     stream::{Piece, Stream},
     tracking,
     value::{from_serde, to_json},
+    wait::{limit, within},
 };
 
 /// A launched run.
@@ -115,6 +116,39 @@ fn unused(settings: &Settings) -> Option<String> {
     found.map(|(_, key, remedy)| format!("run() does not apply the key {key}: {remedy}"))
 }
 
+/// A command: a program with its arguments, or a line for a shell.
+#[derive(FromPyObject)]
+pub(crate) enum Command {
+    #[pyo3(transparent)]
+    Line(String),
+    #[pyo3(transparent)]
+    Words(Vec<String>),
+}
+
+impl Command {
+    fn words(self) -> Vec<String> {
+        match self {
+            Self::Words(words) => words,
+            Self::Line(line) => {
+                let words = config::Command::Line(line).words();
+                words.iter().map(ToString::to_string).collect()
+            }
+        }
+    }
+}
+
+/// The keys of `longshore.toml`, sorted.
+#[pyfunction]
+pub(crate) fn settings_keys() -> Vec<&'static str> {
+    Settings::keys()
+}
+
+/// The candidate that is closest to a mistyped word, if one is close.
+#[pyfunction]
+pub(crate) fn nearest(word: &str, candidates: Vec<String>) -> Option<String> {
+    suggest::nearest(word, candidates.iter().map(String::as_str)).map(str::to_owned)
+}
+
 /// The environment of this process, for tasks on this machine. Its interpreter comes first in
 /// `PATH`, also if its virtual environment is not activated.
 fn caller(py: Python<'_>) -> PyResult<Caller> {
@@ -144,7 +178,7 @@ pub(crate) fn launch<'py>(
     py: Python<'py>,
     cluster: &Bound<'py, Cluster>,
     folder: PathBuf,
-    command: Vec<String>,
+    command: Command,
     roles: Vec<String>,
     env: Vec<String>,
     cpu: Option<String>,
@@ -155,7 +189,7 @@ pub(crate) fn launch<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let is_local = cluster.get().code_folder.is_some();
     let given = Flags {
-        command,
+        command: command.words(),
         roles,
         env,
         cpu,
@@ -281,16 +315,26 @@ impl Run {
         Ok(Some(packed))
     }
 
-    /// Follows the run to its end: its events, each a dict.
-    #[pyo3(signature = (*, logs=true))]
-    fn follow<'py>(&self, py: Python<'py>, logs: bool) -> PyResult<Bound<'py, PyAny>> {
+    /// Follows the run to its end: its events, each a dict. Raises `WaitTimeoutError` if the first
+    /// requests take longer than the timeout.
+    #[pyo3(signature = (*, logs=true, timeout=None))]
+    fn follow<'py>(
+        &self,
+        py: Python<'py>,
+        logs: bool,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let limit = limit(timeout)?;
         let (face, cluster, run) = (self.face, self.cluster.clone(), self.run.clone());
         let mut options = FollowOptions {
             logs,
             ..FollowOptions::default()
         };
         options.start_timeout = self.start_timeout.unwrap_or(options.start_timeout);
-        let starting = async move { Follow::start(&cluster, &run, options).await };
+        let starting = async move {
+            let late = || format!("the cluster has not answered about the run {}", run.name);
+            within(limit, late, Follow::start(&cluster, &run, options)).await
+        };
         face.run(py, starting, move |py, follow| {
             let events = stream::unfold(follow, |mut follow| async {
                 let event = match follow.next().await? {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use longshore::{Error, FieldSelector, LabelSelector, model::name};
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::PyTypeError,
     prelude::*,
     types::{PyMapping, PyString},
 };
 
 use crate::{
-    errors::{raise, raised},
+    errors::{invalid, raise, raised},
     value::{text, type_name},
 };
 
@@ -49,7 +49,7 @@ fn wrong_type(found: &Bound<'_, PyAny>) -> PyErr {
 /// Rejects a selector that selects everything, because it is usually a mistake.
 fn narrow<S: ToString>(selector: S) -> PyResult<S> {
     if selector.to_string().is_empty() {
-        return Err(PyValueError::new_err(
+        return Err(invalid(
             "an empty selector selects everything: leave it out",
         ));
     }

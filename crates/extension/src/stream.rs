@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use longshore::{Error, client::LogLine, kinds::Any};
-use pyo3::{
-    exceptions::{PyStopAsyncIteration, PyTimeoutError},
-    prelude::*,
-};
+use pyo3::{exceptions::PyStopAsyncIteration, prelude::*};
 use serde_json::Value;
 
 use crate::{
-    errors::raise,
+    errors::{late, raise},
     face::{Face, Ready},
     objects::Item,
     pieces::{Outcome, Pieces},
@@ -97,7 +94,7 @@ impl Stream {
         })
     }
 
-    /// The next element, or `None` at the end. Raises `TimeoutError` if none arrives within
+    /// The next element, or `None` at the end. Raises `WaitTimeoutError` if none arrives within
     /// the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
@@ -106,7 +103,7 @@ impl Stream {
         face.run(py, waiting, move |py, outcome| match outcome {
             Outcome::Piece(piece) => piece.into_python(py, face),
             Outcome::End => Ok(py.None()),
-            Outcome::Late => Err(PyTimeoutError::new_err("nothing arrived in time")),
+            Outcome::Late => Err(late("nothing arrived in time")),
         })
     }
 

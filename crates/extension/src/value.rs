@@ -5,7 +5,7 @@
 
 use longshore::model::Quantity;
 use pyo3::{
-    exceptions::{PyTypeError, PyValueError},
+    exceptions::PyTypeError,
     prelude::*,
     types::{
         PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PySequence, PyString,
@@ -13,6 +13,8 @@ use pyo3::{
     },
 };
 use serde_json::{Map, Number, Value};
+
+use crate::exceptions::invalid;
 
 /// The maximum nesting depth of mappings and lists. It is greater than the limit of API
 /// servers, so that users see the server's error.
@@ -59,14 +61,13 @@ fn convert(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Value> {
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         let number = number.value();
-        let number = Number::from_f64(number).ok_or_else(|| {
-            PyValueError::new_err(format!("JSON has no number {number}: only finite ones"))
-        })?;
+        let number = Number::from_f64(number)
+            .ok_or_else(|| invalid(format!("JSON has no number {number}: only finite ones")))?;
         return Ok(Value::Number(number));
     }
     let deeper = || {
         depth.checked_sub(1).ok_or_else(|| {
-            PyValueError::new_err(format!(
+            invalid(format!(
                 "the value is nested more than {MAX_DEPTH} levels deep, or contains itself"
             ))
         })
@@ -117,7 +118,7 @@ fn integer(number: &Bound<'_, PyInt>) -> PyResult<Value> {
     if let Ok(number) = number.extract::<u64>() {
         return Ok(number.into());
     }
-    Err(PyValueError::new_err(
+    Err(invalid(
         "an integer does not fit into 64 bits, which is what API servers read",
     ))
 }
@@ -126,7 +127,7 @@ fn integer(number: &Bound<'_, PyInt>) -> PyResult<Value> {
 pub(crate) fn text(text: &Bound<'_, PyString>) -> PyResult<String> {
     match text.to_str() {
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(PyValueError::new_err(
+        Err(_) => Err(invalid(
             "a text has lone surrogates, which are no characters and cannot be sent",
         )),
     }
@@ -167,7 +168,7 @@ pub(crate) fn items<'py>(sequence: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py
 #[pyfunction]
 pub(crate) fn quantity(text: &str) -> PyResult<f64> {
     let quantity = text.parse::<Quantity>();
-    let quantity = quantity.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let quantity = quantity.map_err(|error| invalid(error.to_string()))?;
     Ok(quantity.value())
 }
 

@@ -12,7 +12,7 @@ use longshore::{Error, blocking::wait_for};
 use pyo3::prelude::*;
 use tokio::time::timeout;
 
-use crate::errors::{Failure, one, raised};
+use crate::errors::{Failure, invalid, one, raised};
 
 /// The interval between checks for signals.
 const SLICE: Duration = Duration::from_millis(50);
@@ -71,6 +71,24 @@ fn complete(
     }
 }
 
+/// Limits the time of a future. `what` tells what has not happened by then.
+pub(crate) async fn within<T, E: Into<Failure>>(
+    limit: Option<Duration>,
+    what: impl FnOnce() -> String + Send,
+    future: impl Future<Output = Result<T, E>> + Send,
+) -> Result<T, Failure> {
+    let Some(limit) = limit else {
+        return future.await.map_err(Into::into);
+    };
+    match timeout(limit, future).await {
+        Ok(result) => result.map_err(Into::into),
+        Err(_) => Err(Failure::Late(format!(
+            "timed out after {limit:?}: {}",
+            what()
+        ))),
+    }
+}
+
 /// Converts a timeout in seconds; `None` means no timeout.
 pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
     let timeout = seconds.map(|seconds| duration("timeout", seconds));
@@ -80,7 +98,7 @@ pub(crate) fn limit(seconds: Option<f64>) -> PyResult<Option<Duration>> {
 /// Converts an argument in seconds.
 pub(crate) fn duration(argument: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
-        pyo3::exceptions::PyValueError::new_err(format!(
+        invalid(format!(
             "{argument} must be a number of seconds, 0 or above, but is {seconds}"
         ))
     })

@@ -111,11 +111,15 @@ macro_rules! files {
 }
 
 files! {
+    test_arguments,
     test_client,
+    test_clusters,
     test_documents,
     test_election,
+    test_errors,
     test_hostile,
     test_html,
+    test_itself,
     test_kube,
     test_notebook,
     test_official_client,
@@ -125,6 +129,7 @@ files! {
     test_recipes,
     test_reference,
     test_resolver,
+    test_response,
     test_run_options,
     test_runs,
     test_signals,

@@ -35,6 +35,7 @@ CLASSES = {
 #: Methods that wait for nothing.
 IMMEDIATE = {
     "Cluster.close",
+    "Cluster.from_kubeconfig",
     "Cluster.proxy",
     "View.in_namespace",
     "View.filter",
@@ -85,7 +86,7 @@ from typing import Any, Generic, Literal, NamedTuple, overload
 
 from typing_extensions import Self, TypeVar
 
-from ._aio_runs import Run, compare, run, runs
+from ._aio_runs import Run, compare, find_run, run, runs
 from ._kinds import AsyncViews
 from ._native import PortForward
 from .events import WatchEventType
@@ -117,7 +118,7 @@ def generate() -> str:
     lines = text.splitlines()
     body = ast.parse(text).body
     classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name in CLASSES]
-    exported = sorted([*CLASSES, "PortForward", "Run", "WatchEvent", "compare", "run", "runs"])
+    exported = sorted([*CLASSES, "PortForward", "Run", "WatchEvent", "compare", "find_run", "run", "runs"])
     parts = [HEADER, "__all__ = [\n", *[f'    "{name}",\n' for name in exported], "]\n\n"]
     parts.append("\n".join(shared(lines)) + "\n")
     parts += ["\n".join(asynchronous(node, lines)) + "\n\n" for node in classes]

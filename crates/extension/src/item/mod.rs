@@ -4,12 +4,12 @@ mod pod;
 mod watch;
 
 use longshore::{Error, Patch, kinds::Any};
-use pyo3::{exceptions::PyValueError, prelude::*, types::PyInt};
+use pyo3::{prelude::*, types::PyInt};
 use serde_json::Value;
 
 use crate::{
     delete,
-    errors::{one, raise},
+    errors::{invalid, one, raise},
     face::Face,
     objects::{Item, View},
     until::{Until, wait_until},
@@ -35,7 +35,7 @@ pub(crate) fn patch(kind: &str, body: Value) -> PyResult<Patch> {
         "json" => Patch::json(body),
         "apply" => Patch::apply(body, "longshore", false),
         other => {
-            return Err(PyValueError::new_err(format!(
+            return Err(invalid(format!(
                 "there is no kind of patch {other:?}: choose strategic, merge, json or apply"
             )));
         }
@@ -139,6 +139,20 @@ impl Item {
     ) -> PyResult<Bound<'py, PyAny>> {
         let patch = patch(kind, to_json(body)?)?;
         item!(self, py, |item| item.patch(&patch))
+    }
+
+    /// Replaces the object, if it still has this version, and returns the new version.
+    ///
+    /// :param data: The new object, such as a changed `raw`. A `metadata.resourceVersion` replaces
+    ///     this version.
+    /// :raises ConflictError: If the object has changed since.
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let data = to_json(data)?;
+        item!(self, py, |item| item.replace(&data))
     }
 
     /// Changes fields of the status, and returns the new version.

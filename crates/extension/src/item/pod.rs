@@ -2,7 +2,10 @@
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
-use futures::StreamExt;
+use futures::{
+    FutureExt as _, StreamExt,
+    future::{BoxFuture, Shared},
+};
 use longshore::{
     Error,
     client::{CopyOptions, ExecOptions, Input, LogOptions, Reader, Session as Inner},
@@ -24,6 +27,7 @@ use crate::{
     face::Face,
     objects::Item,
     stream::{Piece, Stream},
+    wait::{limit, within},
 };
 
 impl Item {
@@ -94,14 +98,19 @@ impl Item {
     ///
     /// :param container: The container; required if the pod has several.
     /// :param input: The standard input; default: none.
-    #[pyo3(signature = (command, *, container=None, input=None))]
+    /// :param timeout: The seconds after which the command must have ended. Then the connection to
+    ///     it is closed.
+    /// :raises WaitTimeoutError: If the timeout expires.
+    #[pyo3(signature = (command, *, container=None, input=None, timeout=None))]
     fn exec<'py>(
         &self,
         py: Python<'py>,
         command: Vec<String>,
         container: Option<String>,
         input: Option<Vec<u8>>,
+        timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let limit = limit(timeout)?;
         let pod = self.pod(py)?;
         let options = ExecOptions {
             container,
@@ -122,6 +131,7 @@ impl Item {
             let (_, stdout, stderr) = tokio::join!(write, read_all(stdout), read_all(stderr));
             Ok::<_, Error>((session.wait().await?, stdout, stderr))
         };
+        let running = within(limit, || "the command has not ended".to_owned(), running);
         self.face.run(py, running, |py, (code, stdout, stderr)| {
             let class = py.import("longshore.results")?.getattr("Output")?;
             let output = (code, PyBytes::new(py, &stdout), PyBytes::new(py, &stderr));
@@ -300,7 +310,12 @@ pub(crate) struct Session {
     stdout: Arc<Mutex<Option<Reader>>>,
     stderr: Arc<Mutex<Option<Reader>>>,
     inner: Arc<Mutex<Option<Inner>>>,
+    /// The end of the process, once it is waited for.
+    ended: Arc<Mutex<Option<Ended>>>,
 }
+
+/// The exit code of a process, for several waits.
+type Ended = Shared<BoxFuture<'static, Result<i32, Error>>>;
 
 impl Session {
     fn new(mut inner: Inner, face: Face) -> Self {
@@ -310,6 +325,7 @@ impl Session {
             stdout: Arc::new(Mutex::new(inner.stdout())),
             stderr: Arc::new(Mutex::new(inner.stderr())),
             inner: Arc::new(Mutex::new(Some(inner))),
+            ended: Arc::default(),
         }
     }
 
@@ -321,8 +337,9 @@ impl Session {
         &self,
         py: Python<'py>,
         reader: &Arc<Mutex<Option<Reader>>>,
+        timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let reader = reader.clone();
+        let (reader, limit) = (reader.clone(), limit(timeout)?);
         let reading = async move {
             let mut bytes = Vec::with_capacity(BUFFER);
             if let Some(reader) = &mut *reader.lock().await {
@@ -331,6 +348,11 @@ impl Session {
             }
             Ok::<_, Error>(bytes)
         };
+        let reading = within(
+            limit,
+            || "the process has written nothing".to_owned(),
+            reading,
+        );
         self.face.run(py, reading, |py, bytes| {
             Ok(PyBytes::new(py, &bytes).into_any().unbind())
         })
@@ -363,14 +385,22 @@ impl Session {
         })
     }
 
-    /// The next bytes of the standard output; empty at its end.
-    fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read_from(py, &self.stdout)
+    /// The next bytes of the standard output; empty at its end. Raises `WaitTimeoutError` if there
+    /// are none within the timeout.
+    #[pyo3(signature = (timeout=None))]
+    fn read<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        self.read_from(py, &self.stdout, timeout)
     }
 
-    /// The next bytes of the standard error; empty at its end, and with a terminal.
-    fn read_error<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.read_from(py, &self.stderr)
+    /// The next bytes of the standard error; empty at its end, and with a terminal. Raises
+    /// `WaitTimeoutError` if there are none within the timeout.
+    #[pyo3(signature = (timeout=None))]
+    fn read_error<'py>(
+        &self,
+        py: Python<'py>,
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.read_from(py, &self.stderr, timeout)
     }
 
     /// Sets the size of the terminal.
@@ -383,22 +413,31 @@ impl Session {
         })
     }
 
-    /// Closes the input, discards further output, and returns the exit code.
-    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    /// Closes the input, discards further output, and returns the exit code. Raises
+    /// `WaitTimeoutError` if the process has not ended within the timeout; it can be waited for
+    /// again.
+    #[pyo3(signature = (timeout=None))]
+    fn wait<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
+        let limit = limit(timeout)?;
         let session = (
             self.inner.clone(),
             self.stdin.clone(),
             self.stdout.clone(),
             self.stderr.clone(),
         );
+        let ended = self.ended.clone();
         let waiting = async move {
             let (inner, stdin, stdout, stderr) = session;
             stdin.lock().await.take();
             let drained = (stdout.lock().await.take(), stderr.lock().await.take());
-            let session = inner.lock().await.take().ok_or(Error::Closed)?;
+            if let Some(session) = inner.lock().await.take() {
+                *ended.lock().await = Some(session.wait().boxed().shared());
+            }
             drop(drained);
-            session.wait().await
+            let waiting = ended.lock().await.clone().ok_or(Error::Closed)?;
+            waiting.await
         };
+        let waiting = within(limit, || "the process has not ended".to_owned(), waiting);
         self.face.run(py, waiting, |py, code| {
             Ok(code.into_pyobject(py)?.into_any().unbind())
         })

@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use longshore::{Error, WatchEvent, kinds::Any};
-use pyo3::{
-    exceptions::{PyStopAsyncIteration, PyTimeoutError},
-    prelude::*,
-    sync::PyOnceLock,
-};
+use pyo3::{exceptions::PyStopAsyncIteration, prelude::*, sync::PyOnceLock};
 
 use crate::{
-    errors::raise,
+    errors::{late, raise},
     face::{Face, Ready},
     objects::Item,
     pieces::{Outcome, Pieces},
@@ -72,7 +68,7 @@ impl Watch {
         })
     }
 
-    /// The next change. Raises `TimeoutError` if none occurs within the timeout.
+    /// The next change. Raises `WaitTimeoutError` if none occurs within the timeout.
     #[pyo3(signature = (timeout=None))]
     fn next<'py>(&self, py: Python<'py>, timeout: Option<f64>) -> PyResult<Bound<'py, PyAny>> {
         let (face, events, limit) = (self.face, self.events.clone(), limit(timeout)?);
@@ -92,7 +88,7 @@ impl Watch {
         };
         face.run(py, waiting, move |py, event| match event {
             Some(event) => to_python(py, event, face),
-            None => Err(PyTimeoutError::new_err("no change came in time")),
+            None => Err(late("no change came in time")),
         })
     }
 

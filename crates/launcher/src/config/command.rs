@@ -20,7 +20,8 @@ pub enum Command {
 
 impl Command {
     /// The program and its arguments.
-    pub(super) fn words(&self) -> Vec<Text> {
+    #[must_use]
+    pub fn words(&self) -> Vec<Text> {
         match self {
             Self::Words(words) => words.clone(),
             Self::Line(line) if line.trim().is_empty() => Vec::new(),

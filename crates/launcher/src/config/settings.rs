@@ -189,6 +189,12 @@ struct Roles<T> {
 }
 
 impl Settings {
+    /// The valid keys of a `longshore.toml`, sorted.
+    #[must_use]
+    pub fn keys() -> Vec<&'static str> {
+        keys_of_run()
+    }
+
     /// The settings for runs in a context: its namespace and store replace those of the file.
     #[must_use]
     pub fn in_context(&self, name: &str) -> Self {

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from . import _native
+from . import _clusters, _native
+from ._arguments import check_options, command_of
 from ._code import locate
+from ._following import until_end_async
+from ._itself import refuse_launch_of_itself, refuse_while_importing
 from ._notebook import progress
 from .errors import LaunchError
-from ._runs import Combination, LogLine, Outputs, Result, combinations_of, launch, metrics_of, outputs_of
+from ._runs import Combination, LogLine, Outputs, Result, Task, combinations_of, launch, metrics_of, outputs_of
 from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, usage_of
 
 
@@ -41,22 +44,28 @@ class Run:
         async for event in await self._native.follow(logs=logs):
             yield event
 
-    async def logs(self) -> AsyncIterator[LogLine]:
-        """The lines of all tasks, from their beginning, until the run ends."""
-        async for event in self.events():
+    async def logs(self, *, timeout: float | None = None) -> AsyncIterator[LogLine]:
+        """The lines of all tasks, until the run ends: see :meth:`longshore.Run.logs`."""
+        async for event in until_end_async(self._native, True, timeout):
             if event["event"] == "log":
                 yield LogLine(event["role"], event["index"], event["line"])
 
-    async def wait(self, *, check: bool = False) -> Result:
+    async def wait(self, *, timeout: float | None = None, logs: bool = False, check: bool = False) -> Result:
         """Waits until the run ends. If the wait is cancelled, the run continues.
 
+        :param timeout: The seconds after which the run must have ended; 0 only asks.
+        :param logs: Print the lines of the tasks.
+        :param check: Raise an error if the run fails.
+        :raises longshore.WaitTimeoutError: If the timeout expires. The run continues.
         :raises longshore.LaunchError: If ``check`` is set and the run fails.
         """
         result = Result(1, "the events of the run ended early")
         show = progress(self.name)
-        async for event in self.events(logs=False):
+        async for event in until_end_async(self._native, logs, timeout):
             show(event)
-            if event["event"] == "finished":
+            if event["event"] == "log":
+                print(LogLine(event["role"], event["index"], event["line"]), flush=True)
+            elif event["event"] == "finished":
                 result = Result(event["exitCode"], event["reason"])
         if check and result.exit_code:
             raise LaunchError(f"{self.name}: {result.reason} (exit code {result.exit_code})")
@@ -112,6 +121,7 @@ class Run:
 
     async def retry(self) -> Run:
         """Launches a run of the failed combinations: see :meth:`longshore.Run.retry`."""
+        refuse_while_importing()
         return Run(await self._native.retry())
 
     async def cancel(self) -> None:
@@ -129,9 +139,9 @@ class Run:
 async def run(
     code: str | os.PathLike[str] | Callable[..., Any] = ".",
     /,
-    command: Sequence[str] | None = None,
+    command: str | Iterable[str | os.PathLike[str]] | None = None,
     *,
-    cluster: Any,
+    cluster: _clusters.AnyCluster = None,
     workers: int | None = None,
     roles: Mapping[str, int] | None = None,
     cpu: str | float | None = None,
@@ -143,14 +153,32 @@ async def run(
     sweep: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     **options: Any,
 ) -> Run:
-    """As :func:`longshore.run`, on the cluster of a :class:`longshore.aio.Cluster`."""
+    """As :func:`longshore.run`, with the same arguments and defaults. ``cluster`` may also be a
+    :class:`longshore.aio.Cluster`."""
+    if isinstance(code, Task) and code.options:
+        given: dict[str, Any] = {"command": command, "cluster": cluster, "workers": workers, "roles": roles, "cpu": cpu}
+        given |= {"memory": memory, "gpus": gpus, "env": env, "sweep": sweep, **options}
+        return await run(code.function, args=args, kwargs=kwargs, **code._merged(given))
+    check_options(options, run)
     located = locate(code, args, kwargs)
+    command = command_of(command)
+    refuse_launch_of_itself(located, command, env, sweep)
     if sweep is not None:
         options["sweep"] = sweep
     with located.folder() as folder:
+        chosen, context = await _clusters.choose_async(cluster, folder)
         return Run(
-            await launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options)
+            await launch(chosen, located, folder, command, workers, roles, cpu, memory, gpus, env, options, context)
         )
+
+
+async def find_run(
+    name: str = "last", namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+) -> Run:
+    """As :func:`longshore.find_run`."""
+    chosen, _ = await _clusters.choose_async(cluster)
+    finding: Any = _native.find_run(chosen, name, namespace)
+    return Run(await finding)
 
 
 async def runs(
@@ -162,11 +190,12 @@ async def runs(
     namespace: str | None = None,
     all_namespaces: bool = False,
     limit: int | None = None,
-    cluster: Any,
+    cluster: _clusters.AnyCluster = None,
 ) -> list[RunSummary[Run]]:
-    """As :func:`longshore.runs`, on the cluster of a :class:`longshore.aio.Cluster`."""
+    """As :func:`longshore.runs`, with the same arguments and defaults."""
     given = filters(state, tags, name, since, namespace, all_namespaces, limit)
-    listing: Any = _native.list_runs(cluster, **given)
+    chosen, _ = await _clusters.choose_async(cluster)
+    listing: Any = _native.list_runs(chosen, **given)
     found = await listing
     return [summary_of(Run(native), summary) for native, summary in found]
 

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ._arguments import mapping, sequence
+
 #: The interpreter in the tasks.
 PYTHON = "python3"
 
@@ -37,11 +39,18 @@ class Code:
     """A folder, or the source of a function for a new folder."""
 
     def __init__(
-        self, path: Path, command: Sequence[str] = (), env: Mapping[str, str] | None = None, source: str | None = None
+        self,
+        path: Path,
+        command: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        source: str | None = None,
+        module: Path | None = None,
     ) -> None:
         self.path = path
         self.command = list(command)
         self.env = dict(env or {})
+        #: The file of the module that the tasks import.
+        self.module = module
         self._source = source
 
     @contextmanager
@@ -67,7 +76,8 @@ def locate(
     :raises FileNotFoundError: If the folder or script does not exist.
     """
     if callable(code) and not isinstance(code, (str, os.PathLike)):
-        return _function(getattr(code, "function", code), args, kwargs or {})
+        positional = list(sequence("args", args))
+        return _function(getattr(code, "function", code), positional, mapping("kwargs", kwargs or {}))
     if args or kwargs:
         raise TypeError("args and kwargs are those of a function, but the code is a folder or a script")
     path = Path(code)
@@ -105,7 +115,7 @@ def _function(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping
     folder = path.parents[reference.count(".")]
     if path.name == "__init__.py":
         folder = folder.parent
-    return Code(folder, [PYTHON, "-c", _START, f"{reference}:{name}"], env)
+    return Code(folder, [PYTHON, "-c", _START, f"{reference}:{name}"], env, module=path)
 
 
 def _import_name(path: Path, module: str) -> str:

@@ -31,9 +31,12 @@ _Selector = str | Mapping[str, str]
 class Cluster(Views):
     """A connection to a cluster.
 
-    Without arguments, it finds the cluster as kubectl does: ``KUBECONFIG``, ``~/.kube/config``, or, in
-    a pod, the service account. ``url`` is the URL of a server that requires no credentials, such as
-    ``kubectl proxy``.
+    Without arguments, it is the cluster of the command ``longshore run`` and of ``longshore.run``: the one
+    that ``LONGSHORE_CONTEXT``, ``LONGSHORE_KUBECONFIG`` or the current folder's ``longshore.toml`` names,
+    in a pod that of the pod, otherwise the embedded cluster of this machine, which is started if needed.
+    :meth:`from_kubeconfig` connects to the cluster that kubectl uses. ``context`` is one of ``[contexts]``
+    in ``longshore.toml``, or of the kubeconfig. ``url`` is the URL of a server that requires no
+    credentials, such as ``kubectl proxy``.
     """
 
     def __init__(
@@ -43,6 +46,14 @@ class Cluster(Views):
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
     ) -> None: ...
+    @classmethod
+    def from_kubeconfig(cls, kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+        """The cluster that kubectl uses: that of a kubeconfig or, in a pod, of the service account.
+
+        :param kubeconfig: The file; default: those of `KUBECONFIG`, or `~/.kube/config`.
+        :param context: A context of the kubeconfig; default: its current one.
+        """
+    def _facing(self, *, asyncio: bool) -> Cluster: ...
     @property
     def url(self) -> str:
         """The URL of the server."""
@@ -294,6 +305,13 @@ class Item(Generic[_Object_co]):
         :param body: The patch: a mapping, or a list of operations for `"json"`.
         :param kind: `"strategic"`, `"merge"`, `"json"` or `"apply"`, as for `View.patch`.
         """
+    def replace(self, data: Mapping[str, Any]) -> Item[_Object_co]:
+        """Replaces the object, if it still has this version, and returns the new version.
+
+        :param data: The new object, such as a changed `raw`. A `metadata.resourceVersion` replaces
+            this version.
+        :raises ConflictError: If the object has changed since.
+        """
     def patch_status(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]:
         """Changes fields of the status, and returns the new version.
 
@@ -374,12 +392,22 @@ class Item(Generic[_Object_co]):
         since_seconds: int | None = None,
         timestamps: bool = False,
     ) -> Stream[tuple[str, str]]: ...
-    def exec(self, command: Sequence[str], *, container: str | None = None, input: bytes | None = None) -> Output:
+    def exec(
+        self,
+        command: Sequence[str],
+        *,
+        container: str | None = None,
+        input: bytes | None = None,
+        timeout: float | None = None,
+    ) -> Output:
         """Runs a command in a container to its end. Returns a `longshore.Output`: exit code,
         standard output and standard error as bytes.
 
         :param container: The container; required if the pod has several.
         :param input: The standard input; default: none.
+        :param timeout: The seconds after which the command must have ended. Then the connection to
+            it is closed.
+        :raises WaitTimeoutError: If the timeout expires.
         """
     def open_exec(self, command: Sequence[str], *, container: str | None = None, tty: bool = False) -> Session:
         """Starts a command in a container, and returns the `Session` with it.
@@ -424,7 +452,7 @@ class Watch(Generic[_Object_co]):
     """Changes to objects, in order, each exactly once. Iterating waits for the next change."""
 
     def next(self, timeout: float | None = None) -> _WatchEvent[_Object_co]:
-        """The next change. Raises `TimeoutError` if none occurs within the timeout."""
+        """The next change. Raises `WaitTimeoutError` if none occurs within the timeout."""
     def close(self) -> None:
         """Ends the watch, also for those who wait for a change."""
     def __iter__(self) -> Self: ...
@@ -448,7 +476,7 @@ class Stream(Generic[_T]):
     """What arrives piece by piece, such as the lines of a log. ``next`` returns ``None`` at the end."""
 
     def next(self, timeout: float | None = None) -> _T | None:
-        """The next element, or `None` at the end. Raises `TimeoutError` if none arrives within
+        """The next element, or `None` at the end. Raises `WaitTimeoutError` if none arrives within
         the timeout.
         """
     def close(self) -> None:
@@ -513,14 +541,21 @@ class Session:
         """Sends bytes to the standard input."""
     def close_input(self) -> None:
         """Ends the standard input, so that the process reads its end."""
-    def read(self) -> bytes:
-        """The next bytes of the standard output; empty at its end."""
-    def read_error(self) -> bytes:
-        """The next bytes of the standard error; empty at its end, and with a terminal."""
+    def read(self, timeout: float | None = None) -> bytes:
+        """The next bytes of the standard output; empty at its end. Raises `WaitTimeoutError` if there
+        are none within the timeout.
+        """
+    def read_error(self, timeout: float | None = None) -> bytes:
+        """The next bytes of the standard error; empty at its end, and with a terminal. Raises
+        `WaitTimeoutError` if there are none within the timeout.
+        """
     def resize(self, columns: int, rows: int) -> None:
         """Sets the size of the terminal."""
-    def wait(self) -> int:
-        """Closes the input, discards further output, and returns the exit code."""
+    def wait(self, timeout: float | None = None) -> int:
+        """Closes the input, discards further output, and returns the exit code. Raises
+        `WaitTimeoutError` if the process has not ended within the timeout; it can be waited for
+        again.
+        """
 
 class PortForward:
     """A port of 127.0.0.1 that leads to a port of a pod, until ``close``."""
@@ -620,7 +655,7 @@ class EmbeddedCluster:
         """Waits until the controllers of the cluster have nothing to do at the current time of a
         manual clock. Containers run by the system's clock and are not awaited.
 
-        :raises TimeoutError: If controllers still have work to do after the timeout.
+        :raises WaitTimeoutError: If controllers still have work to do after the timeout.
         """
     def stop(self) -> None:
         """Stops the pods and the cluster. Further calls do nothing."""
@@ -780,8 +815,10 @@ class Run:
     @property
     def packed(self) -> dict[str, Any] | None:
         """What was packed and what was left out."""
-    def follow(self, *, logs: bool = True) -> Stream[dict[str, Any]]:
-        """Follows the run to its end: its events, each a dict."""
+    def follow(self, *, logs: bool = True, timeout: float | None = None) -> Stream[dict[str, Any]]:
+        """Follows the run to its end: its events, each a dict. Raises `WaitTimeoutError` if the first
+        requests take longer than the timeout.
+        """
     def why(self) -> dict[str, Any]:
         """The state of the run and its cause, as a dict."""
     def summary(self) -> dict[str, Any]:
@@ -813,7 +850,7 @@ def launch(
     cluster: Cluster,
     folder: str | os.PathLike[str],
     *,
-    command: Sequence[str],
+    command: str | Sequence[str],
     roles: Sequence[str],
     env: Sequence[str],
     cpu: str | None = None,
@@ -822,7 +859,9 @@ def launch(
     context: str | None = None,
     options: dict[str, Any],
 ) -> Run: ...
-def selected_cluster(folder: str | os.PathLike[str], context: str | None = None) -> tuple[Cluster, str | None]: ...
+def selected_cluster(
+    folder: str | os.PathLike[str], context: str | None = None, *, asyncio: bool = False
+) -> tuple[Cluster, str | None]: ...
 def find_run(cluster: Cluster, name: str, namespace: str | None = None) -> Run: ...
 def list_runs(
     cluster: Cluster,
@@ -835,6 +874,8 @@ def list_runs(
     since: str | timedelta | datetime | None,
     limit: int | None,
 ) -> list[tuple[Run, dict[str, Any]]]: ...
+def settings_keys() -> list[str]: ...
+def nearest(word: str, candidates: Sequence[str]) -> str | None: ...
 def assemble(selected: Sequence[tuple[str, Sequence[Sequence[Any]]]], options: Mapping[str, Any]) -> Tasks: ...
 def check_label(key: str, value: str | None = None) -> None: ...
 def quantity(text: str) -> float: ...

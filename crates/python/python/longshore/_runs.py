@@ -13,15 +13,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
-from . import _native
+from . import _clusters, _native
+from ._arguments import check_options, command_of, mapping
 from ._code import Code, locate
+from ._following import until_end
+from ._itself import in_a_task, refuse_launch_of_itself, refuse_while_importing
 from ._notebook import progress
 from .errors import InvalidError, LaunchError
 from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, time_of, usage_of, without_paths
@@ -119,10 +122,15 @@ class Combination:
 
 
 class Run:
-    """A launched run. It continues when this program ends."""
+    """A launched run. It continues when this program ends. ``Run(name)`` finds a run as
+    :func:`find_run` does, with the same arguments."""
 
-    def __init__(self, native: _native.Run) -> None:
-        self._native = native
+    def __init__(
+        self, run: _native.Run | str, namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+    ) -> None:
+        if isinstance(run, str):
+            run = _native.find_run(_clusters.choose(cluster)[0], run, namespace)
+        self._native = run
 
     @property
     def name(self) -> str:
@@ -144,22 +152,28 @@ class Run:
         and, as the last one, ``finished``."""
         return self._native.follow(logs=logs)
 
-    def logs(self) -> Iterator[LogLine]:
-        """The lines of all tasks, from their beginning, until the run ends."""
-        for event in self.events():
+    def logs(self, *, timeout: float | None = None) -> Iterator[LogLine]:
+        """The lines of all tasks, from their beginning, until the run ends.
+
+        :param timeout: The seconds after which the run must have ended.
+        :raises longshore.WaitTimeoutError: If it has not ended by then. The run continues.
+        """
+        for event in until_end(self._native, True, timeout):
             if event["event"] == "log":
                 yield LogLine(event["role"], event["index"], event["line"])
 
-    def wait(self, *, logs: bool = False, check: bool = False) -> Result:
+    def wait(self, *, timeout: float | None = None, logs: bool = False, check: bool = False) -> Result:
         """Waits until the run ends. Ctrl-C stops waiting; the run continues. Notebooks show the progress.
 
+        :param timeout: The seconds after which the run must have ended; 0 only asks.
         :param logs: Print the lines of the tasks.
         :param check: Raise an error if the run fails.
+        :raises longshore.WaitTimeoutError: If the timeout expires. The run continues.
         :raises longshore.LaunchError: If ``check`` is set and the run fails.
         """
         result = Result(1, "the events of the run ended early")
         show = progress(self.name)
-        for event in self.events(logs=logs):
+        for event in until_end(self._native, logs, timeout):
             show(event)
             if event["event"] == "log":
                 print(LogLine(event["role"], event["index"], event["line"]), flush=True)
@@ -233,6 +247,7 @@ class Run:
         :param force: Overwrite files with another content.
         :raises longshore.KubeError: If the run has no outputs, or the folder has files with another
             content.
+        :raises longshore.InvalidError: If the run does not have the task or role.
         """
         return outputs_of(self._native.outputs(to, task, force))
 
@@ -259,6 +274,7 @@ class Run:
 
         :raises longshore.KubeError: If there are none.
         """
+        refuse_while_importing()
         return Run(self._native.retry())
 
     def cancel(self) -> None:
@@ -324,9 +340,9 @@ def outputs_of(tasks: Sequence[Mapping[str, Any]]) -> Outputs:
 def run(
     code: str | os.PathLike[str] | Callable[..., Any] = ".",
     /,
-    command: Sequence[str] | None = None,
+    command: str | Iterable[str | os.PathLike[str]] | None = None,
     *,
-    cluster: _native.Cluster | str | None = None,
+    cluster: _clusters.AnyCluster = None,
     workers: int | None = None,
     roles: Mapping[str, int] | None = None,
     cpu: str | float | None = None,
@@ -343,12 +359,13 @@ def run(
     :param code: A folder, a Python script (with its folder), or a function of a module (with the
         module's folder). A function is called with ``args`` and ``kwargs``, which JSON must be able to
         represent; what it returns is discarded. Whoever may read pods can read the arguments.
-    :param command: The command of each task; default: that of the folder's ``longshore.toml``, or the
-        script or function.
-    :param cluster: A cluster, or the name of a context: one of ``[contexts]`` in the folder's
-        ``longshore.toml``, or of the kubeconfig. Default: the cluster of the command ``longshore run``: the
-        one that the environment or the folder's ``longshore.toml`` names, in a pod that of the pod,
-        otherwise the embedded cluster of this machine, which is started if needed.
+    :param command: The command of each task: a program with its arguments, or one text for a shell;
+        default: that of the folder's ``longshore.toml``, or the script or function.
+    :param cluster: A cluster, the name of a context (one of ``[contexts]`` in the folder's
+        ``longshore.toml``, or of the kubeconfig), or the path of a kubeconfig as a ``Path``. Default: the
+        cluster of the command ``longshore run``: the one that the environment or the folder's
+        ``longshore.toml`` names, in a pod that of the pod, otherwise the embedded cluster of this machine,
+        which is started if needed.
     :param workers: The number of tasks.
     :param roles: The number of tasks of each role of ``longshore.toml``.
     :param cpu: CPUs of each task, as ``2`` or ``"500m"``.
@@ -367,17 +384,26 @@ def run(
         ``data={"digits": "folder"}``, ``outputs=["*.json"]``, ``tags={"dataset": "v2"}``, ``note="..."``, or
         ``code=False`` if the image contains the code. They override the file. Relative paths begin in the
         current folder. ``forward`` and ``notify`` are only of the command ``longshore run``.
-    :raises longshore.LaunchError: If the run cannot start. Nothing remains in the cluster.
+    :raises longshore.LaunchError: If the run cannot start, or would launch itself again: if a task imports
+        the module that launches it. Nothing remains in the cluster.
+    :raises longshore.InvalidError: If an option has an invalid value.
+    :raises FileNotFoundError: If the folder or script does not exist.
+    :raises TypeError: If an argument has another type or an unknown name.
     """
+    if isinstance(code, Task) and code.options:
+        given: dict[str, Any] = {"command": command, "cluster": cluster, "workers": workers, "roles": roles, "cpu": cpu}
+        given |= {"memory": memory, "gpus": gpus, "env": env, "sweep": sweep, **options}
+        return run(code.function, args=args, kwargs=kwargs, **code._merged(given))
+    check_options(options, run)
     located = locate(code, args, kwargs)
+    command = command_of(command)
+    refuse_launch_of_itself(located, command, env, sweep)
     if sweep is not None:
         options["sweep"] = sweep
     with located.folder() as folder:
-        context = None
-        if cluster is None or isinstance(cluster, str):
-            cluster, context = _native.selected_cluster(folder, cluster)
+        chosen, context = _clusters.choose(cluster, folder)
         return Run(
-            launch(cluster, located, folder, command, workers, roles, cpu, memory, gpus, env, options, context)
+            launch(chosen, located, folder, command, workers, roles, cpu, memory, gpus, env, options, context)
         )
 
 
@@ -385,7 +411,7 @@ def launch(
     cluster: Any,
     code: Code,
     folder: Path,
-    command: Sequence[str] | None,
+    command: str | Iterable[str | os.PathLike[str]] | None,
     workers: int | None,
     roles: Mapping[str, int] | None,
     cpu: str | float | None,
@@ -398,16 +424,18 @@ def launch(
     """Launches the code in a folder; with a cluster for asyncio, returns an awaitable."""
     if workers is not None and roles is not None:
         raise TypeError("workers is the number of tasks of a run without roles: give workers or roles, not both")
-    for variable in env or {}:
+    variables = mapping("env", env or {})
+    for variable in variables:
         if not variable or "=" in variable:
-            raise InvalidError(f"{variable!r} is no name of a variable: it must not be empty or contain '='")
-    numbers = dict(roles or {}) if workers is None else {"main": workers}
+            raise InvalidError(f"{variable!r} is not a valid name of a variable: it must not be empty or contain '='")
+    numbers = mapping("roles", roles or {}) if workers is None else {"main": workers}
+    words = command_of(command)
     return _native.launch(
         cluster,
         folder,
-        command=list(command if command is not None else code.command),
+        command=code.command if words is None else words,
         roles=[f"{role}={number}" for role, number in numbers.items()],
-        env=[f"{name}={value}" for name, value in {**code.env, **(env or {})}.items()],
+        env=[f"{name}={value}" for name, value in {**code.env, **variables}.items()],
         cpu=None if cpu is None else str(cpu),
         memory=memory,
         gpu=None if gpus is None else str(gpus),
@@ -416,14 +444,17 @@ def launch(
     )
 
 
-def find_run(name: str = "last", namespace: str | None = None, *, cluster: _native.Cluster | None = None) -> Run:
+def find_run(
+    name: str = "last", namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+) -> Run:
     """Finds a run by its name, by the beginning of its name, or the ``last`` one.
 
-    :param cluster: Default: as for :func:`run`, with the current folder's ``longshore.toml``.
-
-    :raises longshore.KubeError: If no run, or more than one, has this name.
+    :param namespace: Default: that of the cluster, or of the context.
+    :param cluster: As for :func:`run`, with the current folder's ``longshore.toml``.
+    :raises longshore.NotFoundError: If no run has this name.
+    :raises longshore.InvalidError: If several runs do.
     """
-    return Run(_native.find_run(cluster or _native.selected_cluster(Path())[0], name, namespace))
+    return Run(name, namespace, cluster=cluster)
 
 
 def runs(
@@ -435,7 +466,7 @@ def runs(
     namespace: str | None = None,
     all_namespaces: bool = False,
     limit: int | None = None,
-    cluster: _native.Cluster | None = None,
+    cluster: _clusters.AnyCluster = None,
 ) -> list[RunSummary[Run]]:
     """Lists runs and schedules, newest first: those that match all filters.
 
@@ -447,11 +478,11 @@ def runs(
     :param namespace: Default: that of the cluster.
     :param all_namespaces: The runs of all namespaces.
     :param limit: At most this number of runs.
-    :param cluster: Default: as for :func:`run`, with the current folder's ``longshore.toml``.
+    :param cluster: As for :func:`run`, with the current folder's ``longshore.toml``.
     :raises longshore.InvalidError: If a filter is invalid.
     """
     given = filters(state, tags, name, since, namespace, all_namespaces, limit)
-    found = _native.list_runs(cluster or _native.selected_cluster(Path())[0], **given)
+    found = _native.list_runs(_clusters.choose(cluster)[0], **given)
     return [summary_of(Run(native), summary) for native, summary in found]
 
 
@@ -461,10 +492,17 @@ def compare(one: Run, other: Run) -> dict[str, Any]:
     return one._native.compare(other._native)
 
 
+#: The keyword arguments of :func:`run` that a :class:`Task` can have.
+_ARGUMENTS = frozenset({"cluster", "command", "cpu", "env", "gpus", "memory", "roles", "sweep", "workers"})
+
+
 class Task:
     """A function that can be launched. Calling it calls the function here."""
 
     def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+        # The image of a task may have an older version of this package, with fewer options.
+        if not in_a_task():
+            check_options({name: value for name, value in options.items() if name not in _ARGUMENTS}, run)
         self.function = function
         self.options = dict(options)
         self.__doc__ = function.__doc__
@@ -480,6 +518,10 @@ class Task:
     def with_options(self, **options: Any) -> Task:
         """The same function with other options of :func:`run`, such as ``cluster`` or ``workers``."""
         return Task(self.function, {**self.options, **options})
+
+    def _merged(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the function, and these, which override them unless they are ``None``."""
+        return {**self.options, **{name: value for name, value in options.items() if value is not None}}
 
     def __repr__(self) -> str:
         return f"<Task {self.__name__}>"

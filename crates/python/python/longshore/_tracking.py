@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
+
+from ._arguments import sequence_of_texts
 
 __all__ = ["GpuUsage", "RecordedUsage", "RunSummary", "TaskUsage", "Usage", "UsagePoint"]
 
@@ -210,13 +212,11 @@ def filters(
     limit: int | None,
 ) -> dict[str, Any]:
     """The arguments of ``_native.list_runs``."""
-    if isinstance(tags, str):
-        raise TypeError(f"tags are a mapping, or a list of keys: give [{tags!r}]")
-    pairs = tags.items() if isinstance(tags, Mapping) else [(key, None) for key in tags]
+    pairs = tags.items() if isinstance(tags, Mapping) else [(key, None) for key in sequence_of_texts("tags", tags)]
     return {
         "namespace": namespace,
         "all_namespaces": all_namespaces,
-        "states": [state] if isinstance(state, str) else list(state),
+        "states": [state] if isinstance(state, str) else sequence_of_texts("state", state),
         "tags": [(key, None if value is None else str(value)) for key, value in pairs],
         "name": name,
         "since": since,
@@ -231,11 +231,11 @@ def tag_changes(keys: Sequence[str], values: Mapping[str, Any]) -> list[tuple[st
 
 
 def without_paths(value: Any) -> Any:
-    """An option in which paths are texts."""
+    """An option in which paths are texts, and iterables are lists."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
         return {key: without_paths(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, memoryview)):
         return [without_paths(one) for one in value]
     return value

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 
 from . import _native
-from ._aio_runs import Run, compare, run, runs
+from ._aio_runs import Run, compare, find_run, run, runs
 from ._native import Cache, Item, Leadership, PortForward, Proxy, Session, Stream, View, Watch
 from .events import WatchEvent
 
@@ -36,6 +36,7 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "compare",
+    "find_run",
     "run",
     "runs",
 ]
@@ -50,8 +51,9 @@ class Cluster(_native.Cluster):
         *,
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
+        **hidden: bool,
     ) -> Cluster:
-        arguments = {"kubeconfig": kubeconfig, "context": context, "asyncio": True}
+        arguments = {"kubeconfig": kubeconfig, "context": context, "asyncio": True, **hidden}
         return super().__new__(cls, url, **arguments)  # pyright: ignore[reportCallIssue]
 
     async def __aenter__(self) -> Cluster:

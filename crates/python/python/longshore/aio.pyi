@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, NamedTuple, overload
 
 from typing_extensions import Self, TypeVar
 
-from ._aio_runs import Run, compare, run, runs
+from ._aio_runs import Run, compare, find_run, run, runs
 from ._kinds import AsyncViews
 from ._native import PortForward
 from .events import WatchEventType
@@ -34,6 +34,7 @@ __all__ = [
     "Watch",
     "WatchEvent",
     "compare",
+    "find_run",
     "run",
     "runs",
 ]
@@ -59,6 +60,14 @@ class Cluster(AsyncViews):
         kubeconfig: str | os.PathLike[str] | None = None,
         context: str | None = None,
     ) -> None: ...
+    @classmethod
+    def from_kubeconfig(cls, kubeconfig: str | os.PathLike[str] | None = None, context: str | None = None) -> Self:
+        """The cluster that kubectl uses: that of a kubeconfig or, in a pod, of the service account.
+
+        :param kubeconfig: The file; default: those of `KUBECONFIG`, or `~/.kube/config`.
+        :param context: A context of the kubeconfig; default: its current one.
+        """
+    def _facing(self, *, asyncio: bool) -> Cluster: ...
     @property
     def url(self) -> str:
         """The URL of the server."""
@@ -297,6 +306,13 @@ class Item(Generic[_Object_co]):
         :param body: The patch: a mapping, or a list of operations for `"json"`.
         :param kind: `"strategic"`, `"merge"`, `"json"` or `"apply"`, as for `View.patch`.
         """
+    async def replace(self, data: Mapping[str, Any]) -> Item[_Object_co]:
+        """Replaces the object, if it still has this version, and returns the new version.
+
+        :param data: The new object, such as a changed `raw`. A `metadata.resourceVersion` replaces
+            this version.
+        :raises ConflictError: If the object has changed since.
+        """
     async def patch_status(self, body: Any, *, kind: _PatchKind = "strategic") -> Item[_Object_co]:
         """Changes fields of the status, and returns the new version.
 
@@ -377,12 +393,22 @@ class Item(Generic[_Object_co]):
         since_seconds: int | None = None,
         timestamps: bool = False,
     ) -> Stream[tuple[str, str]]: ...
-    async def exec(self, command: Sequence[str], *, container: str | None = None, input: bytes | None = None) -> Output:
+    async def exec(
+        self,
+        command: Sequence[str],
+        *,
+        container: str | None = None,
+        input: bytes | None = None,
+        timeout: float | None = None,
+    ) -> Output:
         """Runs a command in a container to its end. Returns a `longshore.Output`: exit code,
         standard output and standard error as bytes.
 
         :param container: The container; required if the pod has several.
         :param input: The standard input; default: none.
+        :param timeout: The seconds after which the command must have ended. Then the connection to
+            it is closed.
+        :raises WaitTimeoutError: If the timeout expires.
         """
     async def open_exec(self, command: Sequence[str], *, container: str | None = None, tty: bool = False) -> Session:
         """Starts a command in a container, and returns the `Session` with it.
@@ -427,7 +453,7 @@ class Watch(Generic[_Object_co]):
     """As ``longshore.Watch``, for ``async for``."""
 
     async def next(self, timeout: float | None = None) -> WatchEvent[_Object_co]:
-        """The next change. Raises `TimeoutError` if none occurs within the timeout."""
+        """The next change. Raises `WaitTimeoutError` if none occurs within the timeout."""
     def close(self) -> None:
         """Ends the watch, also for those who wait for a change."""
     def __aiter__(self) -> Self: ...
@@ -439,7 +465,7 @@ class Stream(Generic[_T]):
     """As ``longshore.Stream``, for ``async for``."""
 
     async def next(self, timeout: float | None = None) -> _T | None:
-        """The next element, or `None` at the end. Raises `TimeoutError` if none arrives within
+        """The next element, or `None` at the end. Raises `WaitTimeoutError` if none arrives within
         the timeout.
         """
     def close(self) -> None:
@@ -496,14 +522,21 @@ class Session:
         """Sends bytes to the standard input."""
     async def close_input(self) -> None:
         """Ends the standard input, so that the process reads its end."""
-    async def read(self) -> bytes:
-        """The next bytes of the standard output; empty at its end."""
-    async def read_error(self) -> bytes:
-        """The next bytes of the standard error; empty at its end, and with a terminal."""
+    async def read(self, timeout: float | None = None) -> bytes:
+        """The next bytes of the standard output; empty at its end. Raises `WaitTimeoutError` if there
+        are none within the timeout.
+        """
+    async def read_error(self, timeout: float | None = None) -> bytes:
+        """The next bytes of the standard error; empty at its end, and with a terminal. Raises
+        `WaitTimeoutError` if there are none within the timeout.
+        """
     async def resize(self, columns: int, rows: int) -> None:
         """Sets the size of the terminal."""
-    async def wait(self) -> int:
-        """Closes the input, discards further output, and returns the exit code."""
+    async def wait(self, timeout: float | None = None) -> int:
+        """Closes the input, discards further output, and returns the exit code. Raises
+        `WaitTimeoutError` if the process has not ended within the timeout; it can be waited for
+        again.
+        """
 
 class Proxy:
     """As ``longshore.Proxy``."""

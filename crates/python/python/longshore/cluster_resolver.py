@@ -7,7 +7,7 @@ it returns ``longshore.ClusterSpec``, which behaves the same.
 
 import enum
 
-from . import _native, pods
+from . import _clusters, _native, pods
 from .errors import NotATaskError
 
 try:
@@ -63,8 +63,8 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
         order of its selectors.
     tf_server_port: a port number, or the name of a container port.
     rpc_layer: the URL scheme of ``master()``.
-    override_client: a ``longshore.Cluster``, or an object with the methods of the official
-        client's ``CoreV1Api``. Without it, the resolver connects on first use, with the
+    override_client: a ``longshore.Cluster``, a ``longshore.kube.Cluster``, or an object with the
+        methods of the official client's ``CoreV1Api``. Without it, the resolver connects on first use, with the
         kubeconfig or, in a pod, with the pod's service account.
     executable_location: accepted for compatibility and ignored. The resolver detects where
         the program runs.
@@ -120,14 +120,13 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
         }
         # Validates the options before any request.
         _native.assemble([], self._options)
-        if override_client is not None and not (
-            isinstance(override_client, _native.Cluster) or pods.is_client(override_client)
-        ):
+        native = _clusters.connection(override_client)
+        if override_client is not None and native is None and not pods.is_client(override_client):
             raise TypeError(
-                "override_client must be a longshore.Cluster or have the functions of the official "
-                f"client's CoreV1Api, but is {override_client!r}"
+                "override_client must be a longshore.Cluster, a longshore.kube.Cluster, or have the functions of "
+                f"the official client's CoreV1Api, but is {override_client!r}"
             )
-        self._client = override_client
+        self._client = native or override_client
         self._native = None
         self._task_type = None
         self._task_id = None
@@ -139,7 +138,7 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
         if self._native is None:
             client = self._client
             if client is None:
-                client = _native.Cluster()
+                client = _native.Cluster.from_kubeconfig()
             if not isinstance(client, _native.Cluster):
                 raise TypeError(
                     "only a longshore.Cluster can wait for tasks, follow them and know the own one, "

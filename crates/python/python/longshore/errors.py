@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._response import Response
+
 #: As in ``typing``, whose import takes long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,27 +15,14 @@ class KubeError(Exception):
     """The base class of all exceptions of this package."""
 
 
-class Response:
-    """What an error's ``response`` has: ``status_code``, and ``json()``, the server's ``Status``."""
-
-    def __init__(self, status_code: int, status: Mapping[str, Any], retry_after: float | None = None) -> None:
-        self.status_code = status_code
-        #: The seconds to wait before another attempt, or ``None``.
-        self.retry_after = retry_after
-        self._status = status
-
-    def json(self) -> dict[str, Any]:
-        """The ``Status``: a dict with ``message``, ``reason``, ``details``, ``code``."""
-        return dict(self._status)
-
-
 class APIError(KubeError):
     """The server returned an error, or a response that cannot be decoded.
 
     ``message`` is the text. ``server_message``, ``status_code``, ``reason``, ``details`` (a dict)
     and ``retry_after`` (seconds) are the fields of the server's ``Status``, or ``None``.
 
-    :param response: Has ``status_code`` and ``json()``; ``None`` if the server did not respond.
+    :param response: The response, with the attributes of one of the library requests, such as
+        ``status_code``, ``text``, ``headers``, ``url`` and ``json()``; ``None`` if the server did not respond.
     """
 
     def __init__(self, response: Any, message: str | None = None) -> None:

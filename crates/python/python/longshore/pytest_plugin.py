@@ -11,6 +11,9 @@ Each fixture returns a :class:`longshore.testing.TestCluster`:
 ``longshore_session_cluster_with_pods``   one cluster that runs pods for all tests of a process
 ========================================  =================================================
 
+``longshore_kube`` and ``longshore_kube_with_pods`` return the first two of these clusters as a
+:class:`longshore.kube.Cluster`.
+
 ``longshore_replay`` replays a recording: ``longshore_replay("pods.jsonl")`` returns a
 :class:`longshore.Replay`. The test fails if a request was not recorded.
 
@@ -21,12 +24,15 @@ and tests that inject faults are skipped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ._native import Replay
 from .testing import NoFaultsError, TestCluster, check_replay, embedded_cluster, real_cluster
+
+if TYPE_CHECKING:
+    from . import kube
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,6 +93,18 @@ def longshore_session_cluster(request: Any) -> Iterator[TestCluster]:
 def longshore_session_cluster_with_pods(request: Any) -> Iterator[TestCluster]:
     """One cluster that runs pods for all tests of this process. With xdist, each worker has its own."""
     yield from _cluster(request.config, pods=True)
+
+
+@pytest.fixture
+def longshore_kube(longshore_cluster: TestCluster) -> kube.Cluster:
+    """The cluster of ``longshore_cluster`` as a :class:`longshore.kube.Cluster`."""
+    return longshore_cluster.kube
+
+
+@pytest.fixture
+def longshore_kube_with_pods(longshore_cluster_with_pods: TestCluster) -> kube.Cluster:
+    """The cluster of ``longshore_cluster_with_pods`` as a :class:`longshore.kube.Cluster`."""
+    return longshore_cluster_with_pods.kube
 
 
 @pytest.fixture

@@ -19,10 +19,13 @@ import unittest
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._native import Cluster, EmbeddedCluster, Faults, Replay
 from .errors import KubeError
+
+if TYPE_CHECKING:
+    from . import kube
 
 __all__ = ["ClusterTestCase", "NoFaultsError", "TestCluster", "check_replay", "embedded_cluster", "real_cluster"]
 
@@ -64,6 +67,13 @@ class TestCluster:
             raise NoFaultsError("a real cluster injects no faults: run this test on an embedded cluster")
         return self._faults
 
+    @property
+    def kube(self) -> kube.Cluster:
+        """The cluster of :mod:`longshore.kube`, by the same connection; needs pyrsistent."""
+        from . import kube
+
+        return kube.Cluster.of(self.cluster)
+
     def view(self, kind: str) -> Any:
         """The objects of a kind in the test's namespace, or all of a kind without namespaces."""
         view = self.cluster.view(kind)
@@ -89,7 +99,7 @@ def embedded_cluster(*, pods: bool = False, nodes: int = 1) -> Iterator[TestClus
 @contextmanager
 def real_cluster(context: str) -> Iterator[TestCluster]:
     """A new namespace of the cluster of a context of the kubeconfig. It is deleted at the end."""
-    with Cluster(context=context) as cluster:
+    with Cluster.from_kubeconfig(context=context) as cluster:
         spaces = cluster.view("namespaces")
         space = spaces.create({"metadata": {"generateName": "longshore-test-"}})
         try:

@@ -13,6 +13,8 @@ import os
 from pathlib import Path
 
 from . import _native
+from ._following import until_end
+from ._itself import refuse_while_importing
 
 try:
     from zenml.backends.orchestrator.base.orchestrator_base_backend import OrchestratorBaseBackend as _Base
@@ -64,12 +66,12 @@ class PipelineRun:
         """The events of the run as they occur, one dict per event. The last is ``finished``."""
         return self._native.follow(logs=logs)
 
-    def wait(self, *, logs=True):
+    def wait(self, *, timeout=None, logs=True):
         """Waits until the run ends and returns its exit code. Prints the pipeline's output.
 
-        Ctrl-C stops waiting; the run continues.
+        Ctrl-C stops waiting; the run continues. After ``timeout`` seconds, raises ``WaitTimeoutError``.
         """
-        for event in self.follow(logs=logs):
+        for event in until_end(self._native, logs, timeout):
             if event["event"] == "log":
                 print(event["line"], flush=True)
             elif event["event"] == "waiting":
@@ -164,7 +166,7 @@ class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralType
     def launch_job(self, config):
         """Launches a pipeline and returns a ``PipelineRun``. The code is the upload of an earlier
         ``run`` if the config names one, and otherwise the code in the image."""
-        return self._launched(self._backend().launch_job(_json(config)), config)
+        return self._launched(lambda: self._backend().launch_job(_json(config)), config)
 
     def run(self, config, follow=False):
         """Packs the current repository, uploads it to the config's artifact store, launches
@@ -172,12 +174,15 @@ class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralType
 
         follow: print the pipeline's output and return when the run ends.
         """
-        run = self._launched(self._backend().run(_repository(), _json(config)), config)
+        run = self._launched(lambda: self._backend().run(_repository(), _json(config)), config)
         if follow:
             run.wait()
         return run
 
-    def _launched(self, native, config):
+    def _launched(self, launch, config):
+        # A pod imports the modules of a pipeline's steps.
+        refuse_while_importing()
+        native = launch()
         packed = native.packed
         if packed is not None:
             left_out = ", ".join(packed["left_out_examples"][:3]) or "nothing"

@@ -155,7 +155,7 @@ class LongshoreOrchestrator(ContainerizedOrchestrator):
             if config.is_local:
                 self._connection, _ = _native.selected_cluster(folder or source_root())
             else:
-                self._connection = _native.Cluster(kubeconfig=config.kubeconfig, context=config.context)
+                self._connection = _native.Cluster.from_kubeconfig(config.kubeconfig, config.context)
         return self._connection
 
     def shares_files(self) -> bool:

@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import longshore
+from longshore import aio
 
 HAS_PYRSISTENT = importlib.util.find_spec("pyrsistent") is not None
 if TYPE_CHECKING or HAS_PYRSISTENT:
     from longshore import kube
 
-from pods import pod
+from pods import pod, present
 
 
 @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
@@ -113,6 +114,35 @@ class Clusters(Kube):
                 self.assertIn(view.api_path, implementation.api_paths)
 
 
+class Bridge(Kube):
+    """A program can use both APIs by one connection."""
+
+    def test_from_and_to_a_cluster(self) -> None:
+        self.secret("a")
+        with longshore.Cluster(kubeconfig=self.embedded.kubeconfig) as native:
+            cluster = kube.Cluster.of(native)
+            self.assertIs(cluster.native, native)
+            self.assertEqual(cluster.secrets.fetch("a", namespace=self.namespace).meta.name, "a")
+        # One connection.
+        with self.assertRaises(longshore.ClosedError):
+            list(cluster.secrets)
+        for other in [self.embedded, self.embedded.cluster, self.cluster, aio.Cluster(kubeconfig=self.embedded.kubeconfig)]:
+            found = kube.Cluster.of(other)  # type: ignore[arg-type]
+            self.assertEqual(kube.SecretView(found, self.namespace).fetch("a").meta.name, "a")
+        self.assertEqual(self.cluster.native.view("secrets", self.namespace).fetch("a").name, "a")
+        for wrong in [None, "east", 3, kube]:
+            with self.assertRaisesRegex(TypeError, "a longshore.Cluster is needed"):
+                kube.Cluster.of(wrong)  # type: ignore[arg-type]
+
+    def test_the_resolver_accepts_both(self) -> None:
+        made = self.cluster.create(pod("a", labels={"job": "x"}, namespace=self.namespace))
+        self.cluster.proxy.patch(made.meta.link + "/status", patch={"status": pod("a")["status"]}, kind="merge")
+        for client in [self.cluster, self.cluster.native]:
+            resolver = longshore.KubernetesClusterResolver({"worker": ["job=x"]}, override_client=client, namespace=self.namespace)
+            self.assertEqual(resolver.cluster_spec().as_dict(), {"worker": ["10.1.2.3:8470"]})
+            self.assertEqual(resolver.wait({"worker": 1}, timeout=10).as_dict(), {"worker": ["10.1.2.3:8470"]})
+
+
 class Proxy(Kube):
     def test_the_methods(self) -> None:
         proxy = self.cluster.proxy
@@ -170,7 +200,8 @@ class Views(Kube):
         for empty in ["", {}, " "]:
             for which in ["labels", "fields"]:
                 with self.assertRaisesRegex(ValueError, "empty"):
-                    self.secrets().filter(**{which: empty})
+                    nothing: dict[str, Any] = {which: empty}
+                    self.secrets().filter(**nothing)
 
     def test_a_value_of_a_selector_does_not_become_a_selector(self) -> None:
         self.secret("a", metadata={"name": "a", "labels": {"app": "x", "tier": "y"}})
@@ -265,6 +296,62 @@ class Items(Kube):
                 changed.meta.labels.set(key, value)
             self.assertIsNone(caught.exception.response)
 
+    def test_a_patch(self) -> None:
+        made = self.secret("a", stringData={"a": "1"})
+        merged = made.patch({"data": {"b": "Mg=="}}, kind="merge")
+        self.assertEqual((merged.data, made.data), ({"a": b"1", "b": b"2"}, {"a": b"1"}))
+        self.assertEqual(made.fetch(), merged)
+        self.assertEqual(merged.patch([{"op": "remove", "path": "/data/a"}], kind="json").data, {"b": b"2"})
+        deployment = self.workload("Deployment", {})
+        containers = [{"name": "other", "image": "any"}]
+        patched = deployment.patch({"spec": {"template": {"spec": {"containers": containers}}}})
+        self.assertEqual([one["name"] for one in patched.spec()["template"]["spec"]["containers"]], ["other", "main"])
+        with self.assertRaises(longshore.ConflictError):
+            made.patch({"metadata": {"resourceVersion": made.meta.version}, "type": "b"}, kind="merge")
+        with self.assertRaises(kube.APIError):
+            made.patch({"data": {"b": "not base64"}}, kind="merge")
+        with self.assertRaises(longshore.InvalidError):
+            made.patch({}, kind="other")
+
+    def test_a_replacement(self) -> None:
+        made = self.secret("a", stringData={"a": "1"})
+        replaced = made.replace({"data": {"b": "Mg=="}})
+        self.assertEqual((replaced.data, replaced.meta.uid), ({"b": b"2"}, made.meta.uid))
+        changed = replaced.raw.set("data", {"c": "Mw=="})
+        self.assertEqual(replaced.replace(changed).data, {"c": b"3"})
+        # The item is an older version now, and so is the data.
+        for stale in [changed, {"data": {}}]:
+            with self.assertRaises(longshore.ConflictError) as raised:
+                replaced.replace(stale)
+            self.assertIsInstance(raised.exception, kube.APIError)
+            self.assertEqual(raised.exception.status_code, 409)
+        newest = made.fetch()
+        self.assertEqual(made.replace({"metadata": {"resourceVersion": newest.meta.version}}).data, {})
+        made.delete()
+        self.secret("a")
+        for data in [{}, {"metadata": {"resourceVersion": ""}}]:
+            # Another object with the same name.
+            with self.assertRaises(longshore.ConflictError):
+                made.replace(data)
+        for other in [{"kind": "Pod"}, {"metadata": {"name": "b"}}, {"metadata": {"namespace": "b"}}, {"metadata": {"uid": "b"}}]:
+            with self.assertRaisesRegex(kube.KubeError, "the data has the"):
+                made.replace(other)
+
+    def test_replicas(self) -> None:
+        for kind in ["Deployment", "ReplicaSet", "ReplicationController"]:
+            with self.subTest(kind):
+                item = self.workload(kind, {})
+                scaled = item.scale(5)
+                self.assertEqual((scaled.spec()["replicas"], scaled), (5, item.fetch()))
+                self.assertEqual(item.scale(0).spec()["replicas"], 0)
+                for wrong in [-1, 2**31, 1.5, "3", True, None]:
+                    with self.assertRaises(longshore.InvalidError):
+                        item.scale(wrong)
+                with self.assertRaises(LookupError):
+                    type(item)(self.cluster, {"metadata": {"name": "missing", "namespace": self.namespace}}).scale(1)
+        for other in [kube.PodItem, kube.SecretItem, kube.DaemonSetItem, kube.NodeItem]:
+            self.assertFalse(hasattr(other, "scale"), other)
+
     def test_metadata(self) -> None:
         made = self.secret("a", metadata={"name": "a", "annotations": {"x": "y"}, "finalizers": ["a/b"]})
         meta = made.meta
@@ -317,6 +404,27 @@ class Items(Kube):
         made = self.workload("DaemonSet", numbers)
         names = ["current_number_scheduled", "desired_number_scheduled", "number_misscheduled", "number_ready"]
         self.assertEqual([getattr(made, name) for name in names], [1, 2, 3, 4])
+
+    def test_counts_that_the_api_omits_are_zero(self) -> None:
+        """For each count of each kind: without a status, with an empty one, and with the other counts."""
+        for kind in ["ReplicaSet", "ReplicationController", "Deployment", "DaemonSet"]:
+            item = self.cluster.kindimpl(kube.Kind(kind))
+            names = [
+                name for base in item.__mro__ for name, value in vars(base).items()
+                if isinstance(value, property) and present(value.fget).__annotations__.get("return") in (int, "int")
+            ]
+            self.assertGreaterEqual(len(names), 4)
+            meta = {"name": "a", "namespace": "b"}
+            statuses: list[dict[str, Any]] = [{}, {"status": {}}, {"status": None}, {"status": {"conditions": []}}]
+            for status in statuses:
+                for name in names:
+                    with self.subTest(f"{kind}.{name}"):
+                        self.assertEqual(getattr(item(self.cluster, {"metadata": meta, **status}), name), 0)
+            for value in ["2", 1.5, True, [1]]:
+                broken = {"replicas": value, "currentNumberScheduled": value}
+                name = "current_number_scheduled" if kind == "DaemonSet" else "observed_replicas"
+                with self.assertRaises(kube.StatusError):
+                    getattr(item(self.cluster, {"metadata": meta, "status": broken}), name)
 
     def test_an_absent_status_field_is_named(self) -> None:
         pods = kube.PodItem(self.cluster, pod("a"))

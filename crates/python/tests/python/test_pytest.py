@@ -46,9 +46,18 @@ def test_faults(longshore_cluster):
 
 
 def test_other_clients_use_the_kubeconfig(longshore_cluster):
-    code = "import longshore; print(len(longshore.Cluster().view('namespaces')) > 3)"
+    code = "import longshore; print(len(longshore.Cluster.from_kubeconfig().view('namespaces')) > 3)"
     env = {**os.environ, "KUBECONFIG": longshore_cluster.kubeconfig}
     assert subprocess.check_output([sys.executable, "-c", code], env=env, text=True) == "True\\n"
+
+
+def test_kube(longshore_kube, longshore_cluster):
+    pytest.importorskip("pyrsistent")
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"}}
+    made = longshore_kube.create(secret, namespace=longshore_cluster.namespace)
+    assert made.meta.labels.set("app", "shop").meta.labels == {"app": "shop"}
+    assert longshore_cluster.view("secrets").fetch("login").labels == {"app": "shop"}
+    assert longshore_cluster.kube.secrets.fetch("login", namespace=longshore_cluster.namespace).meta.uid == made.meta.uid
 
 
 def test_cluster_objects(longshore_cluster):
@@ -147,7 +156,7 @@ class Pytest(unittest.TestCase):
             return done.stdout + done.stderr
 
     def test_embedded_clusters(self) -> None:
-        self.assertIn("7 passed", self.pytest(TESTS))
+        self.assertIn("8 passed", self.pytest(TESTS))
 
     def test_replays(self) -> None:
         output = self.pytest(f"RECORDING = {RECORDING!r}\n{REPLAY}")
@@ -161,12 +170,12 @@ class Pytest(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("xdist"), "pytest-xdist is not installed")
     def test_workers_of_xdist_have_clusters_of_their_own(self) -> None:
-        self.assertIn("7 passed", self.pytest(TESTS, "-n", "2"))
+        self.assertIn("8 passed", self.pytest(TESTS, "-n", "2"))
 
     def test_another_cluster(self) -> None:
         with longshore.EmbeddedCluster(pods=False) as other:
             output = self.pytest(TESTS, "--longshore-context", "longshore", KUBECONFIG=str(other.kubeconfig))
-            self.assertIn("6 passed, 1 skipped", output)
+            self.assertIn("7 passed, 1 skipped", output)
             self.assertIn("a real cluster injects no faults", output)
             spaces = [item for item in other.cluster.view("namespaces") if item.name.startswith("longshore-test-")]
             # An API server alone does not finish the deletion.

@@ -128,8 +128,12 @@ class Recipes(unittest.TestCase):
 
     def test_training_that_continues(self) -> None:
         self.embedded()
-        output = self.run_python("-c", NOTEBOOK, "resume.py").splitlines()
-        self.assertEqual(output[:3], ["begins at step 0", "begins at step 3", "1 restart"])
+        # As a cell, and as a script, which the tasks import, and with it the package.
+        path = os.environ.get("PYTHONPATH", "")
+        (self.folder / "longshore.toml").write_text(f"[env]\nPYTHONPATH = '{path}'\n")
+        for arguments in [["-c", NOTEBOOK, "resume.py"], ["resume.py"]]:
+            output = self.run_python(*arguments).splitlines()
+            self.assertEqual(output[:3], ["begins at step 0", "begins at step 3", "1 restart"])
 
     @unittest.skipUnless(installed("kubernetes", "pytest"), "the official client or pytest is not installed")
     def test_the_official_client(self) -> None:

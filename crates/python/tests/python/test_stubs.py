@@ -71,7 +71,7 @@ class Stubs(unittest.TestCase):
     def test_the_stubs_for_asyncio_have_the_same_methods(self) -> None:
         """Each method that waits is asynchronous there."""
         stubs = classes(STUBS.with_name("aio.pyi"))
-        self.assertEqual({*stubs, "PortForward", "Run", "compare", "run", "runs"}, {"_Event", *longshore.aio.__all__})
+        self.assertEqual({*stubs, "PortForward", "Run", "compare", "find_run", "run", "runs"}, {"_Event", *longshore.aio.__all__})
         for name in {*stubs} - {"_Event", "WatchEvent"}:
             members = methods(stubs[name])
             public = {one for one in vars(getattr(_native, name)) if not one.startswith("_")}
@@ -101,6 +101,8 @@ class Stubs(unittest.TestCase):
         self.agree(_native.find_run, functions["find_run"])
         self.agree(_native.list_runs, functions["list_runs"])
         self.agree(_native.selected_cluster, functions["selected_cluster"])
+        self.agree(_native.settings_keys, functions["settings_keys"])
+        self.agree(_native.nearest, functions["nearest"])
 
     def agree(self, value: Any, stub: Function) -> None:
         signature = inspect.signature(value).parameters.values()

@@ -82,6 +82,74 @@ async def use_async(cluster: aio.Cluster) -> None:
     widgets: aio.View[Widget] = await cluster.view("widgets")
 """
 
+#: Accesses of items of ``longshore.kube`` that are correct.
+TYPED_KUBE = """
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from datetime import datetime
+
+import longshore
+from longshore import kube
+
+def use(cluster: kube.Cluster) -> None:
+    rs = cluster.replicasets.fetch("auth", namespace="default")
+    counts: list[int] = [rs.ready_replicas, rs.observed_generation, rs.scale(3).available_replicas]
+    created: datetime = rs.fetch().meta.created
+    labelled: kube.ReplicaSetItem = rs.meta.labels.set("a", "b").meta.labels.delete("a")
+    changed: kube.ReplicaSetItem = rs.replace(rs.raw.set("spec", {})).patch({"spec": {}}, kind="merge")
+    for pod in cluster.pods.filter(labels=rs.meta.labels, fields={"status.phase": "Running"}):
+        running: bool = pod.phase is pod.PodPhase.Running
+        address: ipaddress.IPv4Address | ipaddress.IPv6Address = pod.ip
+        codes: list[int] = [one.state.exit_code for one in pod.containers if one.state.terminated]
+    with cluster.nodes.watch() as watcher:
+        for evtype, node in watcher:
+            added: bool = evtype is kube.WatchEvent.ADDED
+            capacity: Mapping[str, int | float] = node.capacity
+        event = watcher.next(timeout=1)
+        names: list[str] = [event.item.meta.name, event.evtype.value]
+    secret: kube.SecretItem = cluster.create({"kind": "Secret"}, namespace="a")
+    token: bytes = secret.data["token"]
+    secrets: kube.SecretView = cluster.kindimpl(kube.Kind.SecretList)(secret.cluster, "default")
+    native: longshore.Cluster = kube.Cluster.of(cluster.native).native
+    longshore.KubernetesClusterResolver(override_client=cluster)
+    longshore.runs(cluster=cluster)
+    try:
+        secret.fetch()
+    except kube.APIError as error:
+        text: str = error.response.text
+"""
+
+#: The beginning of the program with the lines of ``MISTYPED_KUBE``.
+START_KUBE = """
+from __future__ import annotations
+from longshore import kube
+cluster = kube.Cluster()
+rs = cluster.replicasets.fetch("a", namespace="b")
+pod = next(iter(cluster.pods))
+"""
+
+#: Lines with mistakes, and what mypy reports.
+MISTYPED_KUBE = {
+    'print(rs.observed_replica + "x")': '"ReplicaSetItem" has no attribute "observed_replica"',
+    'print(rs.observed_replicas + "x")': "Unsupported operand types",
+    "pod.phaze": '"PodItem" has no attribute "phaze"',
+    "pod.scale(3)": '"PodItem" has no attribute "scale"',
+    "pod.containers.name": 'has no attribute "name"',
+    "next(iter(pod.containers)).restarts": '"Container" has no attribute "restarts"',
+    "next(iter(pod.containers)).state.exitcode": '"ContainerState" has no attribute "exitcode"',
+    "pod.meta.lables": 'has no attribute "lables"',
+    'pod.meta.labels.set("a", "b").hostip': '"PodItem" has no attribute "hostip"',
+    'for evtype, node in cluster.nodes.watch(): node.adresses': '"NodeItem" has no attribute "adresses"',
+    "cluster.services.watch().next(timeout=1).items": "has no attribute",
+    'cluster.deployments.fetch("a", namespace="b").fetch().replicas': '"DeploymentItem" has no attribute "replicas"',
+    'cluster.secrets.fetch("a", namespace="b").data["a"].encode()': '"bytes" has no attribute "encode"',
+    'cluster.pods.filter(label="a=b")': 'Unexpected keyword argument "label"',
+    "cluster.daemonset": '"Cluster" has no attribute "daemonset"',
+    'rs.scale("3")': "incompatible type",
+}
+
 #: The beginning of the program with the lines of ``MISTYPED``.
 START = """
 from __future__ import annotations
@@ -141,13 +209,22 @@ class Typing(unittest.TestCase):
             self.accepts("--python-version", version, "-c", TYPED)
 
     def test_mistakes_are_reported(self) -> None:
-        status, output = check_types("-c", START + "\n".join(MISTYPED))
+        self.reports(START, MISTYPED)
+
+    def reports(self, start: str, mistakes: dict[str, str]) -> None:
+        status, output = check_types("-c", start + "\n".join(mistakes))
         self.assertEqual(status, 1, output)
         reports = {int(line.split(":")[1]): line for line in output.splitlines() if ": error: " in line}
-        first = START.count("\n") + 1
-        self.assertEqual(sorted(reports), list(range(first, first + len(MISTYPED))), output)
-        for line, expected in enumerate(MISTYPED.values(), first):
+        first = start.count("\n") + 1
+        self.assertEqual(sorted(reports), list(range(first, first + len(mistakes))), output)
+        for line, expected in enumerate(mistakes.values(), first):
             self.assertIn(expected, reports[line])
+
+    @unittest.skipUnless(HAS_LIBRARIES, "kopf, pyrsistent or pytest is not installed")
+    def test_kube(self) -> None:
+        for version in VERSIONS:
+            self.accepts("--python-version", version, "-c", TYPED_KUBE)
+        self.reports(START_KUBE, MISTYPED_KUBE)
 
     @unittest.skipUnless(HAS_LIBRARIES, "kopf, pyrsistent or pytest is not installed")
     def test_the_tests_and_the_examples(self) -> None:

@@ -26,12 +26,14 @@ def asyncio_section(contents: Contents) -> list[str]:
         node = module.definitions[name]
         if not isinstance(node, ast.ClassDef):
             signature = Writer(module).signature(node)
-            clusters = [one for one in signature.parameters if one.startswith("cluster")]
-            doc = " ".join(["A coroutine.", *[f"Its argument `{one}` is required." for one in clusters]])
+            blocking = contents.module(name)
+            before = blocking.definitions[name]
+            same = isinstance(before, FUNCTIONS) and signature.parameters == Writer(blocking).signature(before).parameters
+            doc = "A coroutine, with the same arguments." if same else "A coroutine."
             lines += list_item(f"`{name}(...) -> {signature.returns}`", doc)
             continue
-        before = contents.module(name) if name in contents.names else contents.modules["_native"]
-        lines += list_item(f"`{name}`", difference(name, before, module))
+        original = contents.module(name) if name in contents.names else contents.modules["_native"]
+        lines += list_item(f"`{name}`", difference(name, original, module))
     return [*lines, ""]
 
 

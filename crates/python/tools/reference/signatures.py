@@ -34,6 +34,8 @@ class Simplified(ast.NodeTransformer):
         return ast.Name({"_T": "T", "_WatchEvent": "WatchEvent"}.get(node.id, node.id))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if node.attr == "AnyCluster":
+            return expression("Cluster | EmbeddedCluster | str | os.PathLike[str] | None")
         module = ast.unparse(node.value)
         return ast.Name(node.attr) if module == "builtins" or module.startswith("_") else node
 

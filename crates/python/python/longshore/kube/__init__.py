@@ -17,7 +17,7 @@ cluster that :class:`Cluster` connects to; ``Cluster()`` still means ``kubectl p
 try:
     import pyrsistent as _pyrsistent  # noqa: F401
 except ImportError as error:
-    raise ImportError("longshore.kube needs the library pyrsistent: pip install 'longshore[kube]'") from error
+    raise ImportError("longshore.kube needs the library pyrsistent: pip install 'pyrsistent>=0.20'") from error
 
 from ..errors import APIError, KubeError, NamespaceError, StatusError
 from ._base import ItemABC, Kind, ViewABC

@@ -5,14 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
+from .. import _native
+from .._clusters import connection
 from ..errors import KubeError, NamespaceError
 from . import _daemonset, _deployment, _namespace, _node, _pod, _proxy, _replicaset, _secret, _service
 from ._base import ItemABC, Kind, ViewABC
 from ._proxy import APIServerProxy
 
-_Class = type[ItemABC] | type[ViewABC]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # The annotation of a variable determines the class of a created item.
+    _Made = TypeVar("_Made", bound=ItemABC, default=Any)
+
+_Class = type[ItemABC] | type[ViewABC[Any]]
 
 
 class Cluster:
@@ -54,6 +62,24 @@ class Cluster:
         cluster._open(_proxy.connect(kubeconfig, context))
         return cluster
 
+    @classmethod
+    def of(cls, cluster: _native.Cluster | _native.EmbeddedCluster) -> Cluster:
+        """The cluster of a :class:`longshore.Cluster`, by the same connection.
+
+        :raises TypeError: For another object.
+        """
+        native = connection(cluster)
+        if native is None:
+            raise TypeError(f"a longshore.Cluster is needed, not {type(cluster).__name__}")
+        made = cls.__new__(cls)
+        made._open(APIServerProxy.of(native._facing(asyncio=False)))
+        return made
+
+    @property
+    def native(self) -> _native.Cluster:
+        """The :class:`longshore.Cluster` of the same connection: closing one closes both."""
+        return self.proxy.native
+
     def _open(self, proxy: APIServerProxy) -> None:
         #: Requests by path.
         self.proxy = proxy
@@ -72,6 +98,63 @@ class Cluster:
         """Closes the connections. Later requests raise :class:`longshore.ClosedError`."""
         self.proxy.close()
 
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.DaemonSet]) -> type[_daemonset.DaemonSetItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.DaemonSetList]) -> type[_daemonset.DaemonSetView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Deployment]) -> type[_deployment.DeploymentItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.DeploymentList]) -> type[_deployment.DeploymentView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Node]) -> type[_node.NodeItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.NodeList]) -> type[_node.NodeView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Namespace]) -> type[_namespace.NamespaceItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.NamespaceList]) -> type[_namespace.NamespaceView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Pod]) -> type[_pod.PodItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.PodList]) -> type[_pod.PodView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.ReplicaSet]) -> type[_replicaset.ReplicaSetItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.ReplicaSetList]) -> type[_replicaset.ReplicaSetView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.ReplicationController]) -> type[_replicaset.ReplicationControllerItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.ReplicationControllerList]) -> type[_replicaset.ReplicationControllerView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Secret]) -> type[_secret.SecretItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.SecretList]) -> type[_secret.SecretView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.Service]) -> type[_service.ServiceItem]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Literal[Kind.ServiceList]) -> type[_service.ServiceView]: ...
+    @overload
+    @classmethod
+    def kindimpl(cls, kind: Kind) -> Any: ...
     @classmethod
     def kindimpl(cls, kind: Kind) -> Any:
         """The class of the items or views of a kind.
@@ -83,7 +166,9 @@ class Cluster:
         except KeyError:
             raise ValueError(f"unknown kind: {kind!r}") from None
 
-    def create(self, data: Mapping[str, Any], namespace: str | None = None) -> Any:
+    def create(
+        self, data: Mapping[str, Any], namespace: str | None = None
+    ) -> _Made:  # type: ignore[type-var]
         """Creates an object.
 
         :param data: The object, with ``apiVersion``, ``kind`` and ``metadata``.
@@ -104,7 +189,8 @@ class Cluster:
         if namespace is not None and within not in (None, namespace):
             raise NamespaceError(f"the object is in the namespace {within!r}, but {namespace!r} was given")
         path = view.path(namespace or within)
-        return self.kindimpl(kind)(self, self.proxy.post(*path, json=data))
+        made: _Made = self.kindimpl(kind)(self, self.proxy.post(*path, json=data))
+        return made
 
     def __enter__(self) -> Cluster:
         return self

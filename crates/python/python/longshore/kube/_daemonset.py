@@ -1,12 +1,12 @@
 """DaemonSets."""
 
 from . import _base
-from ._util import statusproperty
+from ._util import count
 
 _API_PATHS = ["apis/apps/v1", "apis/extensions/v1beta1"]
 
 
-class DaemonSetView(_base.BaseView, _base.ViewABC):
+class DaemonSetView(_base.BaseView["DaemonSetItem"], _base.ViewABC["DaemonSetItem"]):
     """The DaemonSets."""
 
     kind = _base.Kind.DaemonSetList
@@ -21,22 +21,22 @@ class DaemonSetItem(_base.BaseItem, _base.ItemABC):
     resource = "daemonsets"
     api_paths = _API_PATHS
 
-    @statusproperty
+    @property
     def current_number_scheduled(self) -> int:
         """The number of nodes that should run the pod and do."""
-        return int(self.raw["status"]["currentNumberScheduled"])
+        return count(self, "currentNumberScheduled")
 
-    @statusproperty
+    @property
     def desired_number_scheduled(self) -> int:
         """The number of nodes that should run the pod."""
-        return int(self.raw["status"]["desiredNumberScheduled"])
+        return count(self, "desiredNumberScheduled")
 
-    @statusproperty
+    @property
     def number_misscheduled(self) -> int:
         """The number of nodes that run the pod and should not."""
-        return int(self.raw["status"]["numberMisscheduled"])
+        return count(self, "numberMisscheduled")
 
-    @statusproperty
+    @property
     def number_ready(self) -> int:
         """The number of nodes whose pod is ready."""
-        return int(self.raw["status"]["numberReady"])
+        return count(self, "numberReady")

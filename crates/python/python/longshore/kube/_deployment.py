@@ -1,12 +1,12 @@
 """Deployments."""
 
 from . import _base
-from ._util import statusproperty
+from ._util import count
 
 _API_PATHS = ["apis/apps/v1", "apis/extensions/v1beta1"]
 
 
-class DeploymentView(_base.BaseView, _base.ViewABC):
+class DeploymentView(_base.BaseView["DeploymentItem"], _base.ViewABC["DeploymentItem"]):
     """The Deployments."""
 
     kind = _base.Kind.DeploymentList
@@ -14,34 +14,34 @@ class DeploymentView(_base.BaseView, _base.ViewABC):
     api_paths = _API_PATHS
 
 
-class DeploymentItem(_base.BaseItem, _base.ItemABC):
+class DeploymentItem(_base.Scalable, _base.BaseItem, _base.ItemABC):
     """A Deployment: pods that are replaced step by step when their template changes."""
 
     kind = _base.Kind.Deployment
     resource = "deployments"
     api_paths = _API_PATHS
 
-    @statusproperty
+    @property
     def observed_generation(self) -> int:
         """The generation that the status describes."""
-        return int(self.raw["status"]["observedGeneration"])
+        return count(self, "observedGeneration")
 
-    @statusproperty
+    @property
     def observed_replicas(self) -> int:
         """The number of pods that have not ended."""
-        return int(self.raw["status"]["replicas"])
+        return count(self, "replicas")
 
-    @statusproperty
+    @property
     def updated_replicas(self) -> int:
         """The number of these pods that have the current template."""
-        return int(self.raw["status"]["updatedReplicas"])
+        return count(self, "updatedReplicas")
 
-    @statusproperty
+    @property
     def available_replicas(self) -> int:
         """The number of pods that have been ready for ``minReadySeconds``."""
-        return int(self.raw["status"]["availableReplicas"])
+        return count(self, "availableReplicas")
 
-    @statusproperty
+    @property
     def unavailable_replicas(self) -> int:
         """The number of pods that are missing or not yet available."""
-        return int(self.raw["status"]["unavailableReplicas"])
+        return count(self, "unavailableReplicas")

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Generic
 
 from .. import _native
 from ..errors import APIError, InvalidError
 from . import _util
+from ._types import Item_co
 
 
-class ObjectMeta:
+class ObjectMeta(Generic[Item_co]):
     """The metadata of an object. Properties of absent fields are ``None`` or empty."""
 
-    def __init__(self, resource: Any) -> None:
-        self._resource = resource
+    def __init__(self, resource: Item_co) -> None:
+        self._resource: Any = resource
 
     @property
     def _data(self) -> Any:
@@ -43,7 +44,7 @@ class ObjectMeta:
         return namespace
 
     @property
-    def labels(self) -> ResourceLabels:
+    def labels(self) -> ResourceLabels[Item_co]:
         """The labels: a mapping, with methods that change them in the cluster."""
         return ResourceLabels(self._resource)
 
@@ -103,12 +104,12 @@ class ObjectMeta:
         return f"{parent}/{version}{inside}/{self._resource.resource}/{self.name}"
 
 
-class ResourceLabels(Mapping[str, str]):
+class ResourceLabels(Mapping[str, str], Generic[Item_co]):
     """The labels of an object at its version. ``set`` and ``delete`` return the new version."""
 
     def __init__(self, resource: Any) -> None:
         self._resource = resource
-        self._labels = resource.raw["metadata"].get("labels") or {}
+        self._labels: Mapping[str, str] = resource.raw["metadata"].get("labels") or {}
 
     def __getitem__(self, key: str) -> str:
         value: str = self._labels[key]
@@ -120,7 +121,7 @@ class ResourceLabels(Mapping[str, str]):
     def __len__(self) -> int:
         return len(self._labels)
 
-    def set(self, key: str, value: str) -> Any:
+    def set(self, key: str, value: str) -> Item_co:
         """Sets one label in the cluster.
 
         :returns: The new version of the object.
@@ -128,7 +129,7 @@ class ResourceLabels(Mapping[str, str]):
         """
         return self._patch({key: value})
 
-    def delete(self, key: str) -> Any:
+    def delete(self, key: str) -> Item_co:
         """Removes one label in the cluster.
 
         :returns: The new version of the object.
@@ -136,7 +137,7 @@ class ResourceLabels(Mapping[str, str]):
         """
         return self._patch({key: None})
 
-    def _patch(self, labels: dict[str, str | None]) -> Any:
+    def _patch(self, labels: dict[str, str | None]) -> Item_co:
         for key, value in labels.items():
             try:
                 _native.check_label(key, value)
@@ -145,7 +146,8 @@ class ResourceLabels(Mapping[str, str]):
         resource = self._resource
         patch = {"metadata": {"labels": labels}}
         raw = resource.cluster.proxy.patch(resource.meta.link, patch=patch)
-        return type(resource)(resource.cluster, raw)
+        item: Item_co = type(resource)(resource.cluster, raw)
+        return item
 
     def __repr__(self) -> str:
         pairs = ",".join(f"{key}={value}" for key, value in self.items())

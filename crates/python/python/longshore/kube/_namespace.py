@@ -7,7 +7,7 @@ from ._util import OpenEnum, statusproperty
 _API_PATHS = ["api/v1"]
 
 
-class NamespaceView(_base.BaseView, _base.ViewABC):
+class NamespaceView(_base.BaseView["NamespaceItem"], _base.ViewABC["NamespaceItem"]):
     """The namespaces."""
 
     kind = _base.Kind.NamespaceList

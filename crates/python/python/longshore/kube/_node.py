@@ -32,7 +32,7 @@ class Address(NamedTuple):
     addr: ipaddress.IPv4Address | ipaddress.IPv6Address | str
 
 
-class NodeView(_base.BaseView, _base.ViewABC):
+class NodeView(_base.BaseView["NodeItem"], _base.ViewABC["NodeItem"]):
     """The nodes."""
 
     kind = _base.Kind.NodeList

@@ -13,7 +13,7 @@ from ._util import OpenEnum, Time, parse_rfc3339, statusproperty
 _API_PATHS = ["api/v1"]
 
 
-class PodView(_base.BaseView, _base.ViewABC):
+class PodView(_base.BaseView["PodItem"], _base.ViewABC["PodItem"]):
     """The pods."""
 
     kind = _base.Kind.PodList

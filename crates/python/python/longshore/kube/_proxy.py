@@ -96,7 +96,7 @@ class APIServerProxy:
 
 def connect(kubeconfig: str | os.PathLike[str] | None, context: str | None) -> APIServerProxy:
     """The proxy of the cluster of a kubeconfig, or of the pod's service account."""
-    return APIServerProxy.of(_native.Cluster(kubeconfig=kubeconfig, context=context))
+    return APIServerProxy.of(_native.Cluster.from_kubeconfig(kubeconfig, context))
 
 
 def _query(params: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -1,40 +1,40 @@
 """ReplicaSets and ReplicationControllers, which have the same status."""
 
 from . import _base
-from ._util import statusproperty
+from ._util import count
 
 _SET_PATHS = ["apis/apps/v1", "apis/extensions/v1beta1"]
 _CONTROLLER_PATHS = ["api/v1"]
 
 
-class _ReplicasItem(_base.BaseItem):
-    @statusproperty
+class _ReplicasItem(_base.Scalable, _base.BaseItem):
+    @property
     def observed_replicas(self) -> int:
         """The number of pods."""
-        return int(self.raw["status"]["replicas"])
+        return count(self, "replicas")
 
-    @statusproperty
+    @property
     def observed_generation(self) -> int:
         """The generation that the status describes."""
-        return int(self.raw["status"]["observedGeneration"])
+        return count(self, "observedGeneration")
 
-    @statusproperty
+    @property
     def fully_labeled_replicas(self) -> int:
         """The number of pods that have all labels of the template."""
-        return int(self.raw["status"]["fullyLabeledReplicas"])
+        return count(self, "fullyLabeledReplicas")
 
-    @statusproperty
+    @property
     def ready_replicas(self) -> int:
         """The number of pods that are ready."""
-        return int(self.raw["status"]["readyReplicas"])
+        return count(self, "readyReplicas")
 
-    @statusproperty
+    @property
     def available_replicas(self) -> int:
         """The number of pods that have been ready for ``minReadySeconds``."""
-        return int(self.raw["status"]["availableReplicas"])
+        return count(self, "availableReplicas")
 
 
-class ReplicaSetView(_base.BaseView, _base.ViewABC):
+class ReplicaSetView(_base.BaseView["ReplicaSetItem"], _base.ViewABC["ReplicaSetItem"]):
     """The ReplicaSets."""
 
     kind = _base.Kind.ReplicaSetList
@@ -50,7 +50,7 @@ class ReplicaSetItem(_ReplicasItem, _base.ItemABC):
     api_paths = _SET_PATHS
 
 
-class ReplicationControllerView(_base.BaseView, _base.ViewABC):
+class ReplicationControllerView(_base.BaseView["ReplicationControllerItem"], _base.ViewABC["ReplicationControllerItem"]):
     """The ReplicationControllers."""
 
     kind = _base.Kind.ReplicationControllerList

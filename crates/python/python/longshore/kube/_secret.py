@@ -11,7 +11,7 @@ from ._util import OpenEnum
 _API_PATHS = ["api/v1"]
 
 
-class SecretView(_base.BaseView, _base.ViewABC):
+class SecretView(_base.BaseView["SecretItem"], _base.ViewABC["SecretItem"]):
     """The Secrets."""
 
     kind = _base.Kind.SecretList

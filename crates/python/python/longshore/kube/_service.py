@@ -11,7 +11,7 @@ from ._util import statusproperty
 _API_PATHS = ["api/v1"]
 
 
-class ServiceView(_base.BaseView, _base.ViewABC):
+class ServiceView(_base.BaseView["ServiceItem"], _base.ViewABC["ServiceItem"]):
     """The Services."""
 
     kind = _base.Kind.ServiceList

@@ -1,21 +1,12 @@
-"""What views, items and watchers need of a cluster and of its proxy."""
+"""What watchers need of a proxy, and the type of an item."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-
-class Cluster(Protocol):
-    """A :class:`kube.Cluster`, or another object with these members."""
-
-    proxy: Any
-
-    def kindimpl(self, kind: Any) -> Any:
-        """The class of the items or views of a kind."""
-
-    def create(self, data: Mapping[str, Any], namespace: str | None = None) -> Any:
-        """Creates an object, and returns its item."""
+#: The class of the items of a view, of a watch, or of an object's metadata.
+Item_co = TypeVar("Item_co", covariant=True)
 
 
 class Proxy(Protocol):

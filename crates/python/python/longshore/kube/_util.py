@@ -5,15 +5,13 @@ from __future__ import annotations
 import enum
 import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyrsistent
 
 from ..errors import APIError, KubeError, StatusError
-
-_T = TypeVar("_T")
 
 #: The characters of a label's value.
 _LABEL = re.compile(r"[A-Za-z0-9_.-]*", re.ASCII)
@@ -108,19 +106,32 @@ class OpenEnum(enum.Enum):
         return hash(self.value)
 
 
-def statusproperty(function: Callable[[Any], _T]) -> property:
-    """A property whose absence in the object raises :class:`kube.StatusError` with its name."""
+if TYPE_CHECKING:
+    # Type checkers know the types of properties.
+    statusproperty = property
+else:
 
-    @functools.wraps(function)
-    def wrapper(self: Any) -> _T:
-        try:
-            return function(self)
-        except StatusError:
-            raise
-        except Exception as error:
-            raise StatusError(f"{self!r} has no valid {function.__name__}") from error
+    def statusproperty(function):
+        """A property whose absence in the object raises :class:`kube.StatusError` with its name."""
 
-    return property(wrapper)
+        @functools.wraps(function)
+        def wrapper(self):
+            try:
+                return function(self)
+            except StatusError:
+                raise
+            except Exception as error:
+                raise StatusError(f"{self!r} has no valid {function.__name__}") from error
+
+        return property(wrapper)
+
+
+def count(item: Any, field: str) -> int:
+    """A count in the status of an object. The API omits counts of 0, and a new object has no status yet."""
+    number: object = (item.raw.get("status") or {}).get(field) or 0
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise StatusError(f"{item!r}: status.{field} is not a number: {number!r}")
+    return number
 
 
 def fetch_resource(cluster: Any, api_path: str, resource: str, name: str, namespace: str | None = None) -> Any:

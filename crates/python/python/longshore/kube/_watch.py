@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import collections
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 from ..errors import ClosedError
 from . import _util
+from ._types import Item_co
 
 if TYPE_CHECKING:
     from .. import _native
-    from ._types import Cluster, Proxy
+    from ._cluster import Cluster
+    from ._types import Proxy
 
 
 class WatchEventType(enum.Enum):
@@ -25,12 +27,23 @@ class WatchEventType(enum.Enum):
     ERROR = "ERROR"
 
 
-class _Event(NamedTuple):
-    evtype: WatchEventType
-    item: Any
+if TYPE_CHECKING:
+
+    class _Event(NamedTuple, Generic[Item_co]):
+        evtype: WatchEventType
+        item: Item_co
+
+    class _OfItem(_Event[Item_co]): ...
+
+else:
+    # Python 3.10 has no generic named tuples.
+    _Base = NamedTuple("_Event", [("evtype", WatchEventType), ("item", Any)])
+
+    class _OfItem(_Base, Generic[Item_co]):
+        __slots__ = ()
 
 
-class WatchEvent(_Event):
+class WatchEvent(_OfItem[Item_co]):
     """A change to an object. ``item`` is its new version; after a deletion, its last one."""
 
     __slots__ = ()
@@ -120,7 +133,7 @@ class JSONWatcher:
         self.close()
 
 
-class ResourceWatcher:
+class ResourceWatcher(Generic[Item_co]):
     """The changes to objects, in order. Iterating waits for the next change.
 
     :param jsonwatcher: Has ``next(timeout=)``, which returns mappings with ``type`` and ``object``, and
@@ -128,18 +141,18 @@ class ResourceWatcher:
     :param itemcls: Makes an item from the cluster and an object.
     """
 
-    def __init__(self, cluster: Cluster, jsonwatcher: Any, itemcls: Any) -> None:
+    def __init__(self, cluster: Cluster, jsonwatcher: Any, itemcls: Callable[[Cluster, Any], Item_co]) -> None:
         self.cluster = cluster
         self._watcher = jsonwatcher
         self._itemcls = itemcls
 
-    def __iter__(self) -> ResourceWatcher:
+    def __iter__(self) -> ResourceWatcher[Item_co]:
         return self
 
-    def __next__(self) -> WatchEvent:
+    def __next__(self) -> WatchEvent[Item_co]:
         return self.next()
 
-    def next(self, *, timeout: float | None = None) -> WatchEvent:
+    def next(self, *, timeout: float | None = None) -> WatchEvent[Item_co]:
         """The next change; without a timeout, waits for ever.
 
         :raises TimeoutError: If none occurs within ``timeout`` seconds. 0 does not wait.
@@ -155,7 +168,7 @@ class ResourceWatcher:
         """Ends the watch, also for a thread that waits for a change."""
         self._watcher.close()
 
-    def __enter__(self) -> ResourceWatcher:
+    def __enter__(self) -> ResourceWatcher[Item_co]:
         return self
 
     def __exit__(self, *_raised: type[BaseException] | BaseException | TracebackType | None) -> None:
