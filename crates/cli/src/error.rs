@@ -61,6 +61,13 @@ impl Error {
         self
     }
 
+    pub(crate) fn hint_if(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     pub(crate) fn details(mut self, lines: impl IntoIterator<Item = String>) -> Self {
         self.details.extend(lines);
         self
@@ -173,6 +180,7 @@ impl From<longshore::launcher::LaunchError> for Error {
         match error {
             Launch::Cluster(error) => error.into(),
             Launch::Plan(error) => Self::from_source(Kind::Failed, &error),
+            usage @ Launch::InCode { .. } => Self::from_source(Kind::Usage, &usage),
             other => Self::from_source(Kind::NotStarted, &other),
         }
     }

@@ -1,6 +1,9 @@
 //! Why a folder cannot be packed.
 
-use std::{io, path::PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use super::SecretFile;
 
@@ -17,7 +20,7 @@ pub enum BundleError {
         problem: String,
     },
     /// A file cannot be read.
-    #[error("cannot read {}: {source}; exclude it with .longshoreignore if it is not needed", path.display())]
+    #[error("{}", unreadable(path, source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -56,8 +59,13 @@ pub enum BundleError {
     #[error("the folder contains files that look like secrets: {}; exclude them with .longshoreignore and provide them as a Secret, or allow them with `allow_secrets`", listed(.0))]
     Secrets(Vec<SecretFile>),
     /// Several of these errors.
-    #[error("{} problems prevent packing the folder: {}", .0.len(), joined(.0))]
-    Several(Vec<BundleError>),
+    #[error("{} problems prevent packing the folder: {}", problems.len() + more, joined(problems, *more))]
+    Several {
+        /// The first ones.
+        problems: Vec<BundleError>,
+        /// The number of the others.
+        more: usize,
+    },
     /// The archive cannot be written.
     #[error("cannot write the bundle: {0}; check the free space of the temporary folder")]
     Write(#[source] io::Error),
@@ -67,12 +75,43 @@ pub enum BundleError {
     Stopped,
 }
 
-/// The maximum number of secrets, links and unreadable files in an error.
-pub(super) const NAMED: usize = 50;
+/// The maximum number of secrets, and of links and unreadable files in an error.
+pub(super) const NAMED: usize = 10;
+/// The number of bytes of a path at each end that an error shows.
+const PATH_END_BYTES: usize = 120;
 
-fn joined(problems: &[BundleError]) -> String {
+fn joined(problems: &[BundleError], more: usize) -> String {
     let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    problems.join("; ")
+    let text = problems.join("; ");
+    match more {
+        0 => text,
+        more => format!("{text}; and {more} more"),
+    }
+}
+
+/// A path for an error, without its middle if it is very long.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.len() <= 2 * PATH_END_BYTES {
+        return text;
+    }
+    let begin = text.floor_char_boundary(PATH_END_BYTES);
+    let end = text.ceil_char_boundary(text.len() - PATH_END_BYTES);
+    format!("{}…{}", &text[..begin], &text[end..])
+}
+
+/// The error of a folder or file that cannot be read, with the remedy.
+fn unreadable(path: &Path, source: &io::Error) -> String {
+    let path = shown(path);
+    let too_long = source.raw_os_error() == Some(rustix::io::Errno::NAMETOOLONG.raw_os_error());
+    match too_long {
+        true => format!(
+            "cannot read {path}: it is in too many folders, so that its path is too long; exclude a folder above it with .longshoreignore"
+        ),
+        false => format!(
+            "cannot read {path}: {source}; exclude it with .longshoreignore if it is not needed"
+        ),
+    }
 }
 
 fn listed(secrets: &[SecretFile]) -> String {

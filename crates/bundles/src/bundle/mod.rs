@@ -10,7 +10,10 @@ mod contents;
 mod entry;
 mod environment;
 mod error;
+mod git;
 mod listing;
+mod mentions;
+mod rules;
 mod scan;
 mod secrets;
 mod sink;
@@ -31,15 +34,15 @@ pub use background::pack_in_background;
 use cache::Cache;
 pub use changes::{ChangeArchive, Changes, Manifest};
 pub use contents::FileContents;
-use entry::Found;
+use entry::{Found, Kind};
 pub use environment::is_environment;
 pub use error::BundleError;
 pub use listing::{Content, Listing};
+pub use rules::DEFAULT_IGNORES;
 pub use scan::{Scan, scan};
 pub use secrets::SecretFile;
 use sink::Data;
 pub use sink::hexadecimal;
-pub use walk::DEFAULT_IGNORES;
 
 /// The number of examples of large and excluded files in a report.
 const EXAMPLES: usize = 10;
@@ -86,6 +89,10 @@ pub struct Report {
     /// The first excluded paths, or all with [`PackOptions::names_all`]; folders end with
     /// `/`.
     pub left_out_examples: Vec<String>,
+    /// The first of the excluded folders that are virtual environments.
+    pub environments: Vec<String>,
+    /// Problems because of which other files may be packed than those that git lists.
+    pub warnings: Vec<String>,
     /// The largest files packed, largest first.
     pub largest: Vec<(PathBuf, u64)>,
 }
@@ -201,6 +208,25 @@ impl Bundle {
         self.contents.paths.contains(path)
     }
 
+    /// The packed folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.contents.folder
+    }
+
+    /// Returns true if the bundle has a file or a link at a path or above it, or a folder there
+    /// that is not empty.
+    #[must_use]
+    pub fn has_files_at(&self, path: &Path) -> bool {
+        let entries = &self.contents.entries;
+        entries.iter().any(|entry| match entry.kind {
+            Kind::Folder => entry.path != path && entry.path.starts_with(path),
+            Kind::File | Kind::Link => {
+                entry.path.starts_with(path) || path.starts_with(&entry.path)
+            }
+        })
+    }
+
     /// One warning for each file in the folder that the command names but that is neither in
     /// the bundle nor available to the tasks in another way.
     #[must_use]
@@ -220,18 +246,25 @@ impl Bundle {
             if !found || !inside || self.contents.paths.contains(path) || is_there(path) {
                 continue;
             }
-            let environment = path.ancestors().find(|part| {
-                !part.as_os_str().is_empty() && is_environment(&self.contents.folder.join(part))
-            });
+            let is_part = |part: &&Path| !part.as_os_str().is_empty();
+            let environment = path
+                .ancestors()
+                .filter(is_part)
+                .find(|part| is_environment(&self.contents.folder.join(part)));
             if let Some(environment) = environment {
                 warnings.push(format!(
                     "the command names {word:?}, but {} is a virtual environment of this machine and is not sent: install the packages in the image",
                     environment.display()
                 ));
             } else {
+                // A pattern has no effect below a folder that is excluded.
+                let ancestors = path.ancestors().filter(is_part);
+                let excluded = ancestors.filter(|part| !self.contents.paths.contains(*part));
+                let excluded = excluded.last().unwrap_or(path);
+                let slash = if excluded == path { "" } else { "/" };
                 warnings.push(format!(
-                    "the command names {word:?}, which an ignore rule excludes from the bundle; add `!{}` to .longshoreignore to include it",
-                    path.display()
+                    "the command names {word:?}, which an ignore rule excludes from the bundle; add `!{}{slash}` to .longshoreignore to include it",
+                    excluded.display()
                 ));
             }
         }

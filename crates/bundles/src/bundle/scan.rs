@@ -18,7 +18,7 @@ use super::{
     cache::{Cache, Known},
     entry::{Found, Kind, totals},
     error::NAMED,
-    secrets,
+    rules, secrets,
     sink::Data,
     walk::{self, Walked},
 };
@@ -122,7 +122,7 @@ pub(super) fn check(
     entries: &[Found],
     options: &PackOptions,
 ) -> Result<(), BundleError> {
-    let allowed = walk::rules(
+    let allowed = rules::rules(
         Path::new(""),
         "the `allow_secrets` setting",
         &options.allow_secrets,
@@ -132,14 +132,16 @@ pub(super) fn check(
     if !secrets.is_empty() {
         problems.push(BundleError::Secrets(secrets));
     }
-    problems.extend(refused(folder, entries, &options.stop).take(NAMED));
+    let mut others = refused(folder, entries, &options.stop);
+    problems.extend(others.by_ref().take(NAMED));
+    let more = others.count();
     if options.stop.load(Ordering::Relaxed) {
         return Err(BundleError::Stopped);
     }
     match problems.len() {
         0 => Ok(()),
         1 => Err(problems.remove(0)),
-        _ => Err(BundleError::Several(problems)),
+        _ => Err(BundleError::Several { problems, more }),
     }
 }
 
@@ -180,6 +182,8 @@ fn report(found: &Walked) -> Report {
         bytes,
         left_out: found.left_out,
         left_out_examples: found.examples.clone(),
+        environments: found.environments.clone(),
+        warnings: found.warnings.clone(),
         largest: largest(&found.entries),
     }
 }

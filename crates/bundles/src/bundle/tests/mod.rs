@@ -1,6 +1,7 @@
 //! Tests of packing.
 #![allow(clippy::unwrap_used)]
 
+mod git;
 mod unchanged;
 
 use std::{
@@ -144,6 +145,8 @@ fn ignored_files_are_excluded_and_reported() {
     let warnings = bundle.warnings(&command, |_| false);
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("data/big.bin"));
+    // A pattern for the file would have no effect, because its folder is excluded.
+    assert!(warnings[0].contains("add `!data/` to"));
     assert!(warnings[1].contains("!notes.txt"));
 }
 
@@ -171,7 +174,9 @@ fn all_excluded_files_can_be_listed() {
 fn gitignore_files_apply_from_the_repository_root() {
     let outer = folder(&[
         (".gitignore", "*\n"),
-        ("repo/.git/HEAD", ""),
+        ("repo/.git/HEAD", "ref: refs/heads/main\n"),
+        ("repo/.git/objects/info/packs", ""),
+        ("repo/.git/refs/heads/main", ""),
         ("repo/.gitignore", "secret\n"),
         ("repo/code/a.py", ""),
         ("repo/code/secret", ""),
@@ -234,7 +239,7 @@ fn all_problems_are_reported_together() {
     symlink("/etc/passwd", folder.path().join("out")).unwrap();
     symlink("../../x", folder.path().join("c/up")).unwrap();
     let error = pack(folder.path(), &PackOptions::default(), |_| {}).unwrap_err();
-    let BundleError::Several(problems) = &error else {
+    let BundleError::Several { problems, .. } = &error else {
         panic!("{error}");
     };
     assert_eq!(problems.len(), 3);
@@ -265,6 +270,113 @@ fn a_virtual_environment_in_the_command_is_not_to_be_sent() {
             "the command names \".venv/bin/python\", but .venv is a virtual environment of this machine and is not sent: install the packages in the image"
         ]
     );
+}
+
+#[test]
+fn errors_have_a_length_that_does_not_depend_on_the_folder() {
+    let folder = folder(&[("a.py", "")]);
+    for n in 0..100 {
+        let key = folder.path().join(format!("a-long-name-of-a-key-{n}.pem"));
+        fs::write(key, "-----BEGIN PRIVATE KEY-----\n").unwrap();
+    }
+    let pack = || pack(folder.path(), &PackOptions::default(), |_| {});
+    let text = pack().unwrap_err().to_string();
+    assert!(text.contains("and 90 more"), "{text}");
+    assert!(text.len() < 1000, "{text}");
+    for n in 0..200 {
+        symlink("/etc/passwd", folder.path().join(format!("link-{n}"))).unwrap();
+    }
+    let error = pack().unwrap_err();
+    assert!(
+        matches!(error, BundleError::Several { more: 190, .. }),
+        "{error}"
+    );
+    let text = error.to_string();
+    assert!(text.starts_with("201 problems"), "{text}");
+    assert!(text.ends_with("; and 190 more"), "{text}");
+    assert!(text.len() < 4000, "{text}");
+}
+
+#[test]
+fn a_folder_deeper_than_paths_can_be_is_an_error() {
+    let folder = folder(&[("a.py", "")]);
+    // With one descriptor, as a program would make it.
+    let mut at = fs::File::open(folder.path()).unwrap();
+    for _ in 0..20_000 {
+        rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::RWXU).unwrap();
+        let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY;
+        at = rustix::fs::openat(&at, "d", flags, rustix::fs::Mode::empty())
+            .unwrap()
+            .into();
+    }
+    // Such a folder must not need more of the stack than others.
+    let path = folder.path().to_owned();
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    let packed = small.spawn(move || pack(&path, &PackOptions::default(), |_| {}));
+    let error = packed.unwrap().join().unwrap().unwrap_err().to_string();
+    assert!(error.contains("it is in too many folders"), "{error}");
+    assert!(error.len() < 600, "{error}");
+    let options = PackOptions {
+        ignore: vec!["d/".to_owned()],
+        ..PackOptions::default()
+    };
+    assert_eq!(
+        names(&pack(folder.path(), &options, |_| {}).unwrap()),
+        ["a.py"]
+    );
+    let removed = std::process::Command::new("rm")
+        .arg("-rf")
+        .arg(folder.path())
+        .status();
+    assert!(removed.unwrap().success());
+}
+
+#[test]
+fn virtual_environments_of_any_name_are_excluded_and_named() {
+    let outside = folder(&[("conda-meta/history", ""), ("modules/a.js", "")]);
+    let folder = folder(&[
+        ("a.py", ""),
+        ("env/pyvenv.cfg", ""),
+        ("tools/py3/conda-meta/history", ""),
+        (".nox/tests/a", ""),
+        ("kept/pyvenv.cfg", ""),
+        ("kept/bin/activate", ""),
+        (".longshoreignore", "!kept/\n"),
+    ]);
+    symlink("/usr/bin/python3", folder.path().join("env/python")).unwrap();
+    symlink(outside.path(), folder.path().join("conda")).unwrap();
+    let modules = outside.path().join("modules");
+    symlink(modules, folder.path().join("node_modules")).unwrap();
+    let bundle = pack_all(folder.path());
+    let expected = [
+        ".longshoreignore",
+        "a.py",
+        "kept",
+        "kept/bin",
+        "kept/bin/activate",
+        "kept/pyvenv.cfg",
+        "tools",
+    ];
+    assert_eq!(names(&bundle), expected);
+    let report = &bundle.report;
+    assert_eq!(report.environments, ["conda/", "env/", "tools/py3/"]);
+    let excluded = [".nox/", "conda/", "env/", "node_modules", "tools/py3/"];
+    assert_eq!(report.left_out_examples, excluded);
+}
+
+#[test]
+fn a_virtual_environment_around_the_code_is_excluded() {
+    let folder = folder(&[
+        ("pyvenv.cfg", ""),
+        ("bin/activate", ""),
+        ("lib/python3/site-packages/a.py", ""),
+        ("a.py", ""),
+        ("src/lib/b.py", ""),
+    ]);
+    symlink("/usr/bin/python3", folder.path().join("bin/python")).unwrap();
+    symlink("lib", folder.path().join("lib64")).unwrap();
+    let packed = ["a.py", "src", "src/lib", "src/lib/b.py"];
+    assert_eq!(names(&pack_all(folder.path())), packed);
 }
 
 #[test]

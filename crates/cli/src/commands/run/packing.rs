@@ -53,6 +53,7 @@ pub(super) async fn pack(
     }
     let spinner = Spinner::start("packing");
     let tick = spinner.clone();
+    let packed_folder = folder.to_owned();
     let (folder, options) = (
         folder.to_owned(),
         PackOptions {
@@ -83,18 +84,33 @@ pub(super) async fn pack(
     spinner.end();
     let bundle = packed
         .map_err(|error| failed(&error))?
-        .map_err(|error| not_packed(&error))?;
+        .map_err(|error| not_packed(&error).hint_if(home_folder(&packed_folder)))?;
     ui::note(format!("{} {}", head("code"), summary(&bundle, lists)));
+    for warning in &bundle.report.warnings {
+        ui::warning(escaped(warning));
+    }
     Ok(Some(bundle))
+}
+
+/// A hint if a folder is the user's home folder, which is rarely meant.
+fn home_folder(folder: &Path) -> Option<String> {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty())?;
+    let is_home = folder.canonicalize().ok()? == Path::new(&home).canonicalize().ok()?;
+    is_home.then(|| {
+        "this is your home folder: run in the folder of the code, or give it as the first argument, as in `longshore run FOLDER -- COMMAND`".to_owned()
+    })
 }
 
 fn not_packed(error: &BundleError) -> Error {
     match error {
         // There is no problem with the folder.
         BundleError::Write(_) => Error::from_source(Kind::NotStarted, error),
-        BundleError::Several(problems) => {
-            let message = format!("{} problems prevent packing the folder", problems.len());
-            Error::usage(message).details(problems.iter().map(ToString::to_string))
+        BundleError::Several { problems, more } => {
+            let count = problems.len() + more;
+            let message = format!("{count} problems prevent packing the folder");
+            let more = (*more > 0).then(|| format!("and {more} more"));
+            let details = problems.iter().map(ToString::to_string);
+            Error::usage(message).details(details.chain(more))
         }
         _ => usage(error),
     }
@@ -139,18 +155,31 @@ fn summary(bundle: &Bundle, lists: bool) -> String {
     if report.left_out == 0 {
         return text;
     }
-    let paths = report.left_out_examples.iter();
-    let paths: Vec<String> = paths
-        .map(|path| escaped(path).replace('\n', "\\n"))
-        .collect();
+    let mut paths: Vec<String> = report.left_out_examples.iter().map(shown(report)).collect();
     if lists {
         return format!("{text}; excluded:\n  {}", paths.join("\n  "));
     }
+    // Never left unsaid, because programs could refer to them.
+    let examples = &report.left_out_examples;
+    let environments = report.environments.iter();
+    let environments = environments.filter(|path| !examples.contains(path));
+    paths.extend(environments.map(shown(report)));
     let more = match report.left_out.saturating_sub(paths.len() as u64) {
         0 => String::new(),
         more => format!(" and {more} more (--dry-run lists them)"),
     };
     format!("{text}; excluded {}{more}", paths.join(", "))
+}
+
+/// An excluded path for the terminal.
+fn shown(report: &Report) -> impl Fn(&String) -> String {
+    |path| {
+        let text = escaped(path).replace('\n', "\\n");
+        match report.environments.contains(path) {
+            true => format!("{text} (a virtual environment)"),
+            false => text,
+        }
+    }
 }
 
 #[cfg(test)]
