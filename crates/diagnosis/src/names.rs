@@ -127,6 +127,8 @@ pub const TERMINATION_FILE: &str = "/longshore/termination-log";
 pub const OUTPUTS_LOST: &str = "longshore: the outputs were not uploaded: ";
 /// Where the data of tasks is, unless the user chose another path.
 pub const DATA_DIR: &str = "/longshore/data";
+/// The folder of volumes that tasks find in the folder of the code.
+pub const VOLUMES_DIR: &str = "/longshore/volumes";
 /// Where the init container that fetches data has its cache.
 pub const DATA_CACHE: &str = "/longshore/cache";
 /// The hostfile in the run's volume.

@@ -14,6 +14,7 @@ use longshore::{
         Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
         Settings, Store,
         bundle::Report,
+        caller::current_folder,
         config::{self, SweepEntry, resolve},
         launch::folder_name,
         metrics::{self, MetricSources},
@@ -165,7 +166,7 @@ fn caller(py: Python<'_>) -> PyResult<Caller> {
             _ => value,
         }
     };
-    Ok(Caller::record(variable, &env::current_dir()?).caller)
+    Ok(Caller::record(variable, &current_folder()?).caller)
 }
 
 /// Packs a folder, uploads it and launches a run of it.
@@ -195,7 +196,7 @@ pub(crate) fn launch<'py>(
         cpu,
         memory,
         gpu,
-        here: is_local.then(env::current_dir).transpose()?,
+        here: is_local.then(current_folder).transpose()?,
         ..Flags::default()
     };
     let flags = flags(options, given)?.with_environment(|name| env::var(name).ok());

@@ -7,7 +7,9 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     ffi::OsString,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -181,6 +183,14 @@ impl Caller {
             links: self.links.clone(),
         }
     }
+}
+
+/// The current folder. If it was removed, its former path, so that errors name it.
+///
+/// # Errors
+/// The path is not known.
+pub fn current_folder() -> io::Result<PathBuf> {
+    env::current_dir().or_else(|error| fs::read_link("/proc/self/cwd").map_err(|_| error))
 }
 
 /// The first parts of relative paths in a word of a command, which may be a line for a

@@ -73,6 +73,7 @@ pub mod kept;
 mod kueue;
 pub mod launch;
 mod lines;
+mod live_code;
 mod metric_values;
 pub mod metrics;
 pub mod notifier;

@@ -71,6 +71,9 @@ pub struct PodRole {
     /// How long a task may take to end after SIGTERM, in seconds.
     #[serde(default = "default_grace")]
     pub grace: u64,
+    /// Links in the folder of the code, and the paths to which they lead.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
 }
 
 /// The default of Kubernetes.

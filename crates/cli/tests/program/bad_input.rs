@@ -188,8 +188,8 @@ fn invalid_values_of_flags_are_reported_with_their_rule() {
             "--volume \"data:/data\": write KIND:NAME:PATH or ",
         ),
         (
-            "--volume=claim:a:data",
-            "volumes path \"data\": give the absolute path",
+            "--volume=claim:a:../data",
+            "volumes path \"../data\": give an absolute path",
         ),
         (
             "--toleration=a:Never",

@@ -20,6 +20,7 @@ mod down;
 mod envtest;
 mod error_messages;
 mod excluded_files;
+mod expectations;
 mod file_permissions;
 mod forward;
 mod help;

@@ -118,6 +118,10 @@ pub(super) fn prepare_with(
     prepared.envs(variables);
     let work = places.work();
     if config.bundle.is_some() {
+        let own = config.roles.iter().find(|own| own.name == role);
+        for (path, target) in own.into_iter().flat_map(|own| &own.links) {
+            link(&work.join(path), Path::new(target))?;
+        }
         make_links(&caller, &work)?;
         prepared.current_dir(&work).env("PWD", &work);
     } else {
@@ -156,6 +160,24 @@ fn checkpoints(config: &PodConfig, index: u32) -> Result<Option<(String, String)
     })?;
     let text = path.to_string_lossy().into_owned();
     Ok(Some(("LONGSHORE_CHECKPOINT_DIR".to_owned(), text)))
+}
+
+/// Creates a link in the task's folder to data or a volume.
+fn link(path: &Path, target: &Path) -> Result<(), BootstrapError> {
+    let failed = |source| BootstrapError::Write {
+        path: path.to_owned(),
+        source,
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    // The code may have an empty folder there. Another entry stays, and is an error.
+    let _ = fs::remove_dir(path);
+    match std::os::unix::fs::symlink(target, path) {
+        // The command starts again in the same folder.
+        Err(_) if fs::read_link(path).is_ok_and(|found| found == target) => Ok(()),
+        result => result.map_err(failed),
+    }
 }
 
 /// Creates the caller's links in the task's folder, except where the name exists.

@@ -10,7 +10,7 @@ use longshore_diagnosis::names;
 use longshore_model::Quantity;
 
 use super::{
-    ConfigError, DataEntry, Flags, RunOptions, TaskOptions,
+    ConfigError, DataEntry, Flags, RunOptions, TaskOptions, Text, code_path,
     layers::Layers,
     values::{invalid_at, quantity, subdomain},
 };
@@ -30,6 +30,8 @@ pub struct DataSpec {
     pub source: DataSource,
     /// Where the tasks find it: the value of its variable.
     pub path: String,
+    /// The path in the folder of the code at which tasks also find it.
+    pub link: Option<String>,
     /// The sha256 that it must have.
     pub pin: Option<String>,
 }
@@ -40,6 +42,14 @@ impl DataSpec {
     pub fn variable(&self) -> String {
         let name = self.name.to_ascii_uppercase().replace('-', "_");
         format!("LONGSHORE_DATA_{name}")
+    }
+
+    /// The path that was given.
+    fn given(&self) -> PathBuf {
+        match &self.link {
+            Some(link) => Path::new(names::WORK).join(link),
+            None => PathBuf::from(&self.path),
+        }
     }
 }
 
@@ -153,9 +163,9 @@ pub(super) fn resolve(
             let rule = format!("other data has the same variable {}", spec.variable());
             return Err(invalid_at("data", &entry.name, rule));
         }
-        let is_within = |other: &DataSpec| Path::new(&spec.path).starts_with(&other.path);
+        let is_within = |other: &DataSpec| spec.given().starts_with(other.given());
         if others().any(is_within) {
-            let path = entry.name.replaced(&spec.path);
+            let path = entry.name.replaced(spec.given().display().to_string());
             return Err(invalid_at(
                 "data path",
                 &path,
@@ -182,23 +192,13 @@ fn spec(entry: &DataEntry) -> Result<DataSpec, ConfigError> {
         );
         return Err(invalid_at("data name", name, rule));
     }
-    let path = match &entry.path {
-        None => format!("{}/{}", names::DATA_DIR, name.as_str()),
-        Some(path) => {
-            let shown = name.replaced(path);
-            let path = path.trim_end_matches('/');
-            let is_plain = is_absolute(path) && !path.contains(':');
-            if !is_plain {
-                let rule = "give the absolute path where tasks find it, without `..` and `:`";
-                return Err(invalid_at("data path", &shown, rule));
-            }
-            if Path::new(path).starts_with(names::HOME) {
-                let rule =
-                    "/longshore is reserved for the run's own files: choose another path, or none";
-                return Err(invalid_at("data path", &shown, rule));
-            }
-            path.to_owned()
-        }
+    let own = || format!("{}/{}", names::DATA_DIR, name.as_str());
+    let (path, link) = match &entry.path {
+        None => (own(), None),
+        Some(path) => match place(name, path)? {
+            Place::Absolute(path) => (path, None),
+            Place::InCode(link) => (own(), Some(link)),
+        },
     };
     if let Some(pin) = &entry.pin {
         let is_sha256 = pin.len() == 64 && pin.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -211,8 +211,32 @@ fn spec(entry: &DataEntry) -> Result<DataSpec, ConfigError> {
         name: name.to_string(),
         source: source(entry)?,
         path,
+        link,
         pin: entry.pin.as_ref().map(|pin| pin.to_ascii_lowercase()),
     })
+}
+
+/// Where the tasks of a role find data.
+enum Place {
+    Absolute(String),
+    /// Within the folder of the code.
+    InCode(String),
+}
+
+fn place(name: &Text, path: &str) -> Result<Place, ConfigError> {
+    let refuse = |rule: &str| invalid_at("data path", &name.replaced(path.to_owned()), rule);
+    if let Some(link) = code_path::in_code(path).map_err(refuse)? {
+        return Ok(Place::InCode(link));
+    }
+    let path = path.trim_end_matches('/');
+    if !is_absolute(path) || path.contains(':') {
+        return Err(refuse(code_path::RULE));
+    }
+    if Path::new(path).starts_with(names::HOME) {
+        let rule = "/longshore is reserved for the run's own files: choose another path, or none";
+        return Err(refuse(rule));
+    }
+    Ok(Place::Absolute(path.to_owned()))
 }
 
 fn source(entry: &DataEntry) -> Result<DataSource, ConfigError> {
@@ -282,6 +306,28 @@ mod tests {
     }
 
     #[test]
+    fn a_relative_path_is_in_the_folder_of_the_code() {
+        let flags = [
+            "a=./data/raw:data/raw",
+            "b=s3://bucket/prefix:./models",
+            "c=/z:/longshore/work/c",
+        ];
+        let found = of("", &flags).unwrap();
+        let shown: Vec<String> = found
+            .iter()
+            .map(|data| format!("{} {} {:?}", data.source, data.path, data.link))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "./data/raw /longshore/data/a Some(\"data/raw\")",
+                "s3://bucket/prefix /longshore/data/b Some(\"models\")",
+                "/z /longshore/data/c Some(\"c\")",
+            ]
+        );
+    }
+
+    #[test]
     fn a_cache_is_a_folder_of_nodes_or_a_claim() {
         let of = |text: &str, limit: Option<&str>| {
             let options = RunOptions {
@@ -321,7 +367,12 @@ mod tests {
             ("a = ''", "give a folder"),
             ("a = 3", "a folder, the URL of a bucket"),
             ("a = {path = '/x'}", "a table with `source`"),
-            ("a = {source = 'x', path = 'y'}", "absolute path"),
+            ("a = {source = 'x', path = '../y'}", "folder of the code"),
+            ("a = {source = 'x', path = '.'}", "folder of the code"),
+            (
+                "a = {source = 'x', path = 'y'}\nb = {source = 'x', path = './y/z'}",
+                "within the path",
+            ),
             ("a = {source = 'x', path = '/y/../z'}", "absolute path"),
             ("a = {source = 'x', path = '/longshore/x'}", "reserved"),
             ("a = {source = 'x', pin = 'abc'}", "--dry-run"),

@@ -52,11 +52,11 @@ impl FromStr for DataEntry {
         let rule = "write NAME=SOURCE or NAME=SOURCE:PATH, as in cifar=./data/cifar or models=s3://bucket/prefix:/models";
         let refuse = || invalid("--data", text, rule);
         let (name, rest) = text.split_once('=').ok_or_else(refuse)?;
-        // The last colon before a path, which is not that of a URL.
+        // The last colon, but not that of a URL.
         let path = rest
-            .rmatch_indices(":/")
+            .rmatch_indices(':')
             .map(|(at, _)| at)
-            .find(|at| !rest[at + 2..].starts_with('/') && *at > 0);
+            .find(|at| !rest[at + 1..].starts_with("//") && *at > 0);
         let (source, path) = match path {
             Some(at) => (&rest[..at], Some(rest[at + 1..].to_owned())),
             None => (rest, None),

@@ -5,6 +5,7 @@
 //! ([`resolve()`]). Nothing here reads the environment or the clock.
 
 mod cluster;
+mod code_path;
 mod command;
 mod data;
 mod data_entry;
@@ -217,6 +218,17 @@ pub struct RoleSpec {
     /// Whether it is a service role, which does not end by itself and is stopped when all
     /// other roles have ended.
     pub service: bool,
+}
+
+impl RoleSpec {
+    /// Paths in the folder of the code at which its tasks find data and volumes, and the paths
+    /// of these.
+    #[must_use]
+    pub fn links(&self) -> BTreeMap<String, String> {
+        let data = self.data.iter();
+        let data = data.filter_map(|data| Some((data.link.clone()?, data.path.clone())));
+        self.pods.links.clone().into_iter().chain(data).collect()
+    }
 }
 
 impl RunSpec {

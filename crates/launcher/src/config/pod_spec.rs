@@ -30,6 +30,8 @@ pub struct PodSpec {
     pub affinity: Option<Value>,
     /// Volumes and their mounts.
     pub volumes: Vec<(core::Volume, core::VolumeMount)>,
+    /// Paths in the folder of the code that lead to mounts.
+    pub links: BTreeMap<String, String>,
     /// Variables with a source.
     pub env: Vec<core::EnvVar>,
     /// Objects whose keys all become variables.
@@ -67,13 +69,15 @@ impl PodSpec {
         }
         let grace = options.value(|options| &options.termination_grace);
         let affinity = options.value(|options| &options.affinity);
+        let mounted = volume::to_kubernetes(volumes(file, flags, role, folder))?;
         let mut spec = Self {
             node_selector: node_selector(options)?,
             tolerations: tolerations
                 .map(|toleration| toleration.to_kubernetes())
                 .collect::<Result<_, _>>()?,
             affinity: affinity.map(|affinity| json!(affinity)),
-            volumes: volume::to_kubernetes(volumes(file, flags, role, folder))?,
+            volumes: mounted.volumes,
+            links: mounted.links,
             env,
             env_from: env_from
                 .map(|source| source.to_kubernetes())

@@ -47,8 +47,8 @@ pub struct TaskOptions {
     )]
     pub volumes: Vec<Volume>,
     /// Give tasks a folder of this machine, or a prefix of a bucket, read-only, as in
-    /// cifar=./data/cifar or models=s3://bucket/prefix:/models; they find it at PATH, and at
-    /// the variable LONGSHORE_DATA_NAME; can be repeated
+    /// cifar=./data/cifar or models=s3://bucket/prefix:/models; they find it at PATH, which may be
+    /// relative to the folder of the code, and at the variable LONGSHORE_DATA_NAME; can be repeated
     #[cfg_attr(
         feature = "clap",
         arg(

@@ -13,7 +13,7 @@ use longshore_diagnosis::names;
 use serde::Deserialize;
 
 use super::{
-    ConfigError, Located, Text,
+    ConfigError, Located, Text, code_path,
     values::{invalid, invalid_at, quantity, subdomain},
 };
 
@@ -109,16 +109,33 @@ fn without_parents(path: &Path) -> PathBuf {
     clean
 }
 
-/// Volumes with their mounts; the last mount at a path wins.
+/// Volumes with their mounts, and links to them.
+#[derive(Debug, Default)]
+pub(super) struct Mounted {
+    pub(super) volumes: Vec<(core::Volume, core::VolumeMount)>,
+    /// Paths in the folder of the code, and the paths of the mounts.
+    pub(super) links: BTreeMap<String, String>,
+}
+
+/// Volumes with their mounts; the last mount at a path wins. A volume in the folder of the code
+/// is mounted elsewhere, because this folder is made after the mounts.
 pub(super) fn to_kubernetes(
     volumes: impl IntoIterator<Item = Volume>,
-) -> Result<Vec<(core::Volume, core::VolumeMount)>, ConfigError> {
+) -> Result<Mounted, ConfigError> {
     let mut by_path: BTreeMap<String, Volume> = BTreeMap::new();
     for volume in volumes {
         let path = volume.path.to_string_lossy();
         let path = path.trim_end_matches('/').to_owned();
-        let rule = if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
-            "give the absolute path where it is mounted"
+        let refuse = |rule: &str| {
+            let shown = volume.path.replaced(volume.path.to_string_lossy());
+            invalid_at("volumes path", &shown, rule)
+        };
+        if let Some(link) = code_path::in_code(&path).map_err(refuse)? {
+            by_path.insert(link, volume);
+            continue;
+        }
+        let rule = if path.split('/').any(|part| part == "..") {
+            code_path::RULE
         } else if path == names::HOME || path.starts_with(&format!("{}/", names::HOME)) {
             "/longshore is reserved for the run's own files: choose another path"
         } else {
@@ -131,13 +148,21 @@ pub(super) fn to_kubernetes(
             rule,
         ));
     }
-    let numbered = (0..).zip(&by_path);
-    numbered
-        .map(|(index, (path, volume))| mounted(index, path, volume))
-        .collect()
+    let mut mounted = Mounted::default();
+    for (index, (path, volume)) in (0..).zip(&by_path) {
+        let place = match path.starts_with('/') {
+            true => path.clone(),
+            false => format!("{}/{index}", names::VOLUMES_DIR),
+        };
+        mounted.volumes.push(mount(index, &place, volume)?);
+        if !path.starts_with('/') {
+            mounted.links.insert(path.clone(), place);
+        }
+    }
+    Ok(mounted)
 }
 
-fn mounted(
+fn mount(
     index: usize,
     path: &str,
     volume: &Volume,

@@ -55,6 +55,14 @@ pub enum LaunchError {
         /// The name of the data.
         name: String,
     },
+    /// Data or a volume cannot be in the folder of the code.
+    #[error("tasks cannot have data or a volume at {path} in the folder of the code: {problem}")]
+    InCode {
+        /// The path in the folder of the code.
+        path: String,
+        /// The reason, and the remedy.
+        problem: &'static str,
+    },
     /// The plan cannot be made.
     #[error(transparent)]
     Plan(#[from] PlanError),

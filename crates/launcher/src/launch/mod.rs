@@ -3,6 +3,7 @@
 mod data;
 mod delivery;
 mod error;
+mod expectations;
 mod packed;
 
 use std::{
@@ -274,6 +275,7 @@ impl RunSpec {
             Finding::new(Cause::Unknown, problem, remedy)
         });
         let mut warnings = report.warnings;
+        warnings.extend(packed.code_warnings());
         warnings.extend(packed.warnings().into_iter().chain(notes));
         Ok(Launched {
             run,

@@ -1,6 +1,9 @@
 //! A run whose code is packed: its plan before and after the upload.
 
-use std::{borrow::Cow, path::PathBuf};
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
 
 use longshore_client::k8s_openapi::api::core::v1::{
     PersistentVolumeClaimVolumeSource, Volume, VolumeMount,
@@ -14,7 +17,7 @@ use tokio::sync::oneshot;
 use super::{LaunchError, PreparedData, data};
 use crate::{
     bundle::Bundle,
-    config::{RunSpec, Workload},
+    config::{RoleSpec, RunSpec, Workload},
     outputs::{
         DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, OutputRequest, OutputsError,
         uploads::{CLAIM_DIR, CLAIM_VOLUME},
@@ -59,6 +62,7 @@ impl PackedRun<'_> {
     /// neither the cluster nor a store keeps outputs, and [`LaunchError::Plan`].
     pub fn plan(&self) -> Result<Plan, LaunchError> {
         self.check_outputs()?;
+        self.check_links()?;
         let bundle = self.bundle.as_ref();
         let info = bundle.map(|bundle| store::describe(bundle, self.store.as_ref()));
         self.plan_with(info.transpose()?.as_ref())
@@ -143,6 +147,22 @@ impl PackedRun<'_> {
     pub fn may_outlive_uploads(&self) -> bool {
         let has_uploads = self.uploads_to().is_some() && self.spec.has_outputs();
         has_uploads && self.spec.timeout > Some(LONGEST_VALIDITY)
+    }
+
+    /// Checks that the code has no files where tasks find data and volumes.
+    fn check_links(&self) -> Result<(), LaunchError> {
+        let links = self.spec.roles.iter().flat_map(RoleSpec::links);
+        for (path, _) in links {
+            let problem = match &self.bundle {
+                None => "the run has no code; use an absolute path",
+                Some(bundle) if bundle.has_files_at(Path::new(&path)) => {
+                    "the code has files there; exclude them with .longshoreignore, or use another path"
+                }
+                Some(_) => continue,
+            };
+            return Err(LaunchError::InCode { path, problem });
+        }
+        Ok(())
     }
 
     /// Whether outputs can be kept.

@@ -86,6 +86,7 @@ impl Planner<'_> {
                 accelerators: accelerators(role),
                 service: role.service,
                 grace: Restarts::grace(role).as_secs(),
+                links: role.links(),
             }
         };
         self.spec.roles.iter().map(&mut planned).collect()

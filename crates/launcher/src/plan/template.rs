@@ -34,6 +34,7 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
     let root = root.ok_or_else(|| wrong("the schema of Jobs is missing".to_owned()))?;
     let ours = pod_metadata_of(&mut planned).labels.clone();
     let ours = ours.unwrap_or_default();
+    check_command(role).map_err(wrong)?;
     let mut merged = serde_json::to_value(&planned).map_err(PlanError::Json)?;
     if let Some(affinity) = &role.pods.affinity {
         merged["spec"]["template"]["spec"]["affinity"] = affinity.clone();
@@ -79,6 +80,27 @@ fn give_code_to_command(role: &RoleSpec, pod: &mut PodSpec) {
         let own = fetch.security_context.get_or_insert_default();
         own.run_as_user = own.run_as_user.or(wanted.run_as_user);
         own.run_as_group = own.run_as_group.or(wanted.run_as_group);
+    }
+}
+
+/// Rejects a template whose `command` or `args` would replace the run's command.
+fn check_command(role: &RoleSpec) -> Result<(), String> {
+    let containers = role.pods.template.as_ref();
+    let containers = containers.and_then(|template| template["spec"]["containers"].as_array());
+    let main = containers.into_iter().flatten();
+    let mut main = main.filter(|container| container["name"] == names::MAIN);
+    let replaced = main.find_map(|container| {
+        let keys = ["command", "args"].into_iter();
+        keys.map(|key| (key, &container[key]))
+            .find(|(_, value)| !value.is_null())
+    });
+    match replaced {
+        Some((key, _)) => Err(format!(
+            "the template sets `{key}` of the container {:?}, which would replace the command {:?} of the run: remove it from the template, or give its words as the command",
+            names::MAIN,
+            role.command.join(" ")
+        )),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Files of combinations: CSV with a header, or one JSON object per line.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
 
 use super::MOST_COMBINATIONS;
 
@@ -39,7 +41,7 @@ fn json_lines(text: &str) -> Result<Table, String> {
         if line.trim().is_empty() {
             continue;
         }
-        let fields: Map<String, Value> =
+        let fields: BTreeMap<String, &RawValue> =
             serde_json::from_str(line).map_err(|error| format!("line {number}: {error}"))?;
         let own: Vec<&String> = fields.keys().collect();
         if combinations.is_empty() {
@@ -56,12 +58,15 @@ fn json_lines(text: &str) -> Result<Table, String> {
         let values = fields
             .values()
             .zip(&names)
-            .map(|(value, name)| match value {
-                Value::String(text) => Ok(text.clone()),
-                Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-                _ => Err(format!(
+            .map(|(value, name)| match value.get() {
+                text if text.starts_with('"') => {
+                    serde_json::from_str(text).map_err(|error| format!("line {number}: {error}"))
+                }
+                text if text.starts_with(['[', '{']) || text == "null" => Err(format!(
                     "line {number}: {name}: use a string, a number, true or false"
                 )),
+                // Exactly as written: a large number keeps its digits.
+                text => Ok(text.to_owned()),
             });
         combinations.push(values.collect::<Result<_, _>>()?);
     }

@@ -48,6 +48,70 @@ fn values_are_lists_and_ranges() {
 }
 
 #[test]
+fn values_with_brackets_are_kept_whole() {
+    for (text, expected) in [
+        ("[64,64],[128]", &["[64,64]", "[128]"][..]),
+        ("[64,64]", &["[64,64]"]),
+        (
+            r#"{"a": [1,2], "b": "x,y"} , {}"#,
+            &[r#"{"a": [1,2], "b": "x,y"}"#, "{}"],
+        ),
+        (r#"["a]","b\",c"],d"#, &[r#"["a]","b\",c"]"#, "d"]),
+        ("(1,2),f(x,y),['a,b']", &["(1,2)", "f(x,y)", "['a,b']"]),
+        ("a),b]", &["a)", "b]"]),
+        ("it's,that's", &["it's", "that's"]),
+        (r#""a","b""#, &[r#""a""#, r#""b""#]),
+        ("[1..3],4", &["[1..3]", "4"]),
+        ("a,[b", &["a", "[b"]),
+        ("a,(b]", &["a", "(b]"]),
+        (r#"a,"b"#, &["a", r#""b"#]),
+    ] {
+        assert_eq!(list(text), expected, "{text}");
+    }
+    for text in [
+        r#""a,b",c"#,
+        "'a,b'",
+        "[1,2",
+        "a[,b",
+        "[1,2)",
+        r#"["a,b]"#,
+        "((1),2",
+    ] {
+        let error = parse_values(text).unwrap_err();
+        assert!(
+            error.contains("write a list in longshore.toml"),
+            "{text}: {error}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn values_are_never_cut_or_invented(text in "[a-c\\[\\](){},\"' .1]{0,12}") {
+        // Together, the values are the text, or it has a range, or it is refused.
+        if let Ok(Values::List(values)) = parse_values(&text)
+            && !text.contains("..")
+        {
+            let parts = values.join(",");
+            let plain = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(plain(&parts), plain(&text));
+            for value in values.iter().filter(|value| value.contains(',')) {
+                let (opened, closed) = (value.matches(['[', '(', '{']), value.matches([']', ')', '}']));
+                prop_assert!(opened.count() > 0 && closed.count() > 0, "{}", value);
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_a_file_are_kept_as_written() {
+    let text = "{\"n\": 123456789012345678901234, \"m\": 0.10, \"s\": \"a,\\u0062\"}\n";
+    let (names, values) = parse_file("a.jsonl", text).unwrap();
+    assert_eq!(names, ["m", "n", "s"]);
+    assert_eq!(values, [["0.10", "123456789012345678901234", "a,b"]]);
+}
+
+#[test]
 fn invalid_values_are_refused_with_the_rule() {
     let rule = |text: &str| parse_values(text).unwrap_err();
     insta::assert_snapshot!(rule(""), @"a value is empty: write NAME=VALUE,VALUE; a list in longshore.toml can contain an empty string");

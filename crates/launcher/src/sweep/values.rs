@@ -63,7 +63,7 @@ impl Range {
 }
 
 /// Reads the values of a parameter: `0.1,0.01`, `1..5`, `1..3,7`, `0.1..1.0` or
-/// `0.0001..0.1:log`. A range includes both ends.
+/// `0.0001..0.1:log`. A range includes both ends. A comma within brackets belongs to its value.
 ///
 /// # Errors
 /// The rule that the text violates.
@@ -79,7 +79,7 @@ impl Range {
 /// # Ok::<(), String>(())
 /// ```
 pub fn parse_values(text: &str) -> Result<Values, String> {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    let parts: Vec<&str> = split(text)?.into_iter().map(str::trim).collect();
     if let [part] = parts[..]
         && let Some(range) = range(part)?
     {
@@ -110,6 +110,74 @@ pub fn parse_values(text: &str) -> Result<Values, String> {
         check_length(values.len() as u64)?;
     }
     Ok(Values::List(values))
+}
+
+/// Splits a text at its commas, except at those within brackets: `[64,64],[128]` has two values.
+fn split(text: &str) -> Result<Vec<&str>, String> {
+    let (mut parts, mut begin) = (Vec::new(), 0);
+    let mut open: Vec<char> = Vec::new();
+    let mut quote = None;
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices() {
+        if let Some(closing) = quote {
+            let is_end = letter == closing && !is_escaped;
+            is_escaped = letter == '\\' && !is_escaped;
+            if is_end {
+                quote = None;
+            }
+            continue;
+        }
+        let is_first = text[begin..at].trim().is_empty();
+        match letter {
+            // In a word, it is an apostrophe.
+            '"' | '\'' if is_first || !open.is_empty() => quote = Some(letter),
+            '[' => open.push(']'),
+            '(' => open.push(')'),
+            '{' => open.push('}'),
+            ']' | ')' | '}' if open.pop().is_some_and(|closing| closing != letter) => {
+                parts.push(alone(&text[begin..], "its brackets do not match")?);
+                return Ok(parts);
+            }
+            ',' if open.is_empty() => {
+                check_quotes(&text[begin..at])?;
+                parts.push(&text[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = &text[begin..];
+    if !open.is_empty() || quote.is_some() {
+        let problem = "a bracket or a quotation mark is not closed";
+        parts.push(alone(last, problem)?);
+        return Ok(parts);
+    }
+    check_quotes(last)?;
+    parts.push(last);
+    Ok(parts)
+}
+
+/// The last value of a list, if it has no comma that could separate two.
+fn alone<'a>(part: &'a str, problem: &str) -> Result<&'a str, String> {
+    match part.contains(',') {
+        true => Err(unclear(part, problem)),
+        false => Ok(part),
+    }
+}
+
+/// Refuses a value like `"a,b"`, whose quotation marks could enclose the value or belong to it.
+fn check_quotes(part: &str) -> Result<(), String> {
+    let part = part.trim();
+    match part.starts_with(['"', '\'']) && part.contains(',') {
+        true => Err(unclear(part, "it has a comma in quotation marks")),
+        false => Ok(()),
+    }
+}
+
+fn unclear(part: &str, problem: &str) -> String {
+    format!(
+        "{part}: {problem}, so its values are not clear; write a list in longshore.toml (`sweep`) or a file (`sweep_file`), which can contain any string"
+    )
 }
 
 fn expand(range: &Range, values: &mut Vec<String>) -> Result<(), String> {

@@ -95,6 +95,7 @@ fn fetch(info: &BundleInfo) -> Result<tempfile::TempDir, BootstrapError> {
             accelerators: 0,
             service: false,
             grace: 30,
+            links: BTreeMap::new(),
         }],
         peer_timeout: 0,
         bundle: Some(PodBundle {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use longshore::launcher::{
     RunSpec, Settings, Store,
+    caller::current_folder,
     config::{self, ClusterSettings},
     launch::folder_name,
 };
@@ -115,6 +116,21 @@ impl Candidate {
     }
 }
 
+/// A hint about a longshore.toml in a folder above one that has none.
+fn of_parent(folder: &Path) -> Option<String> {
+    const FILE: &str = "longshore.toml";
+    let folder = folder.canonicalize().ok()?;
+    if folder.join(FILE).exists() {
+        return None;
+    }
+    let mut above = folder.ancestors().skip(1).enumerate();
+    let (count, _) = above.find(|(_, folder)| folder.join(FILE).is_file())?;
+    let path = vec![".."; count + 1].join("/");
+    Some(format!(
+        "{path}/{FILE} is not used, because it is in another folder than the code: `longshore run {path}` runs that folder"
+    ))
+}
+
 fn store(spec: &RunSpec) -> Result<Option<Store>> {
     let store = spec.store.as_deref().map(Store::parse).transpose();
     store.map_err(|error| usage(&error))
@@ -123,7 +139,7 @@ fn store(spec: &RunSpec) -> Result<Option<Store>> {
 impl Configuration {
     async fn of(args: &RunArgs, settings: &Settings, configured: &ClusterSettings) -> Result<Self> {
         let here = match args.cluster.is_embedded(configured) {
-            true => Some(std::env::current_dir().map_err(|error| usage(&error))?),
+            true => Some(current_folder().map_err(|error| usage(&error))?),
             false => None,
         };
         let spec = resolve(args, settings, here.clone())?;
@@ -137,6 +153,10 @@ impl Configuration {
 }
 
 fn check_folder(folder: &Path) -> Result<()> {
+    if folder.is_relative() && std::env::current_dir().is_err() {
+        return Err(Error::usage("the current folder no longer exists")
+            .hint("change to another folder, or give the folder of code as an absolute path"));
+    }
     let problem = match folder.metadata() {
         Ok(found) if found.is_dir() => return Ok(()),
         Ok(_) => "is a file, not a folder".to_owned(),
@@ -151,7 +171,7 @@ fn check_folder(folder: &Path) -> Result<()> {
 fn resolve(args: &RunArgs, settings: &Settings, here: Option<PathBuf>) -> Result<RunSpec> {
     let flags = args.flags(here)?;
     let spec = config::resolve(settings, &flags, &folder_name(args.folder()));
-    let mut spec = spec.map_err(|error| usage(&error))?;
+    let mut spec = spec.map_err(|error| usage(&error).hint_if(of_parent(args.folder())))?;
     spec.ignore
         .extend(shell::left_out(&args.env_file, args.folder()));
     Ok(spec)

@@ -127,7 +127,9 @@ fn listener(spinner: &Spinner) -> Arc<dyn Fn(DataProgress) + Send + Sync> {
 
 fn refused(error: &LaunchError) -> Error {
     match error {
-        LaunchError::Pinned { .. } | LaunchError::NoDataStore { .. } => usage(error),
+        LaunchError::Pinned { .. }
+        | LaunchError::NoDataStore { .. }
+        | LaunchError::InCode { .. } => usage(error),
         _ => Error::from_source(crate::error::Kind::NotStarted, error),
     }
 }

@@ -111,6 +111,9 @@ pub(super) async fn run_or_develop(args: RunArgs, develop: Option<Develop>) -> R
             head("outputs")
         ));
     }
+    for warning in packed.code_warnings() {
+        ui::warning(warning.to_string());
+    }
     if packed.may_outlive_uploads() {
         ui::warning(
             "the timeout is longer than 7 days, when the URLs for uploads of outputs expire: tasks that end later lose their outputs",

@@ -86,9 +86,6 @@ pub(super) async fn pack(
         .map_err(|error| failed(&error))?
         .map_err(|error| not_packed(&error).hint_if(home_folder(&packed_folder)))?;
     ui::note(format!("{} {}", head("code"), summary(&bundle, lists)));
-    for warning in &bundle.report.warnings {
-        ui::warning(escaped(warning));
-    }
     Ok(Some(bundle))
 }
 

@@ -170,3 +170,27 @@ fn a_variable_that_the_caller_does_not_have_is_unset() {
     let mut changed = command.get_envs();
     assert!(changed.any(|(name, value)| name == "LD_LIBRARY_PATH" && value.is_none()));
 }
+
+#[test]
+fn data_and_volumes_are_linked_in_the_folder_of_the_code() {
+    let mut worker = role("worker", &["localhost:1"]);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.csv"), "a,b").unwrap();
+    let target = folder.path().display().to_string();
+    worker.links.insert("data/raw".to_owned(), target.clone());
+    worker.links.insert("empty".to_owned(), target.clone());
+    let pod = pod(vec![worker.clone()]);
+    fetch_into(&pod.places).unwrap();
+    fs::create_dir(pod.places.work().join("empty")).unwrap();
+    let command = ["cat", "data/raw/a.csv", "empty/a.csv"];
+    // A restarted command finds the links of the first one.
+    for _ in 0..2 {
+        let output = pod.prepare("worker", "0", &command).unwrap().output();
+        assert_eq!(output.unwrap().stdout, b"a,ba,b");
+    }
+    worker.links.insert("hello.txt".to_owned(), target);
+    let pod = self::pod(vec![worker]);
+    fetch_into(&pod.places).unwrap();
+    let error = pod.prepare("worker", "0", &["true"]).unwrap_err();
+    assert!(error.to_string().contains("hello.txt"), "{error}");
+}

@@ -32,6 +32,7 @@ fn role(name: &str, tasks: &[&str]) -> PodRole {
         accelerators: 0,
         service: false,
         grace: 30,
+        links: BTreeMap::new(),
     }
 }
 

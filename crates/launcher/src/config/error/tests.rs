@@ -38,8 +38,8 @@ fn invalid_values_are_reported_with_their_position() {
             "longshore.toml:2:38: invalid toleration effect \"Never\": use one of NoSchedule, ",
         ),
         (
-            "volumes = [{ path = 'data', claim = 'a' }]",
-            "longshore.toml:2:21: invalid volumes path \"data\": give the absolute path",
+            "volumes = [{ path = '../data', claim = 'a' }]",
+            "longshore.toml:2:21: invalid volumes path \"../data\": give an absolute path",
         ),
         (
             "volumes = [{ path = '/longshore/work', empty = '' }]",

@@ -369,7 +369,7 @@ fn flags_about_pods() {
         ("data:/data", "write KIND:NAME:PATH"),
         ("disk:a:/data", "write KIND:NAME:PATH"),
         ("claim::/data", "write KIND:NAME:PATH"),
-        ("claim:a:data", "give the absolute path"),
+        ("claim:a:../data", "give an absolute path"),
         ("claim:A B:/data", "invalid claim"),
     ] {
         let refused = match text.parse::<Volume>() {

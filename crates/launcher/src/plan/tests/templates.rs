@@ -63,6 +63,17 @@ fn invalid_templates() {
         refused("spec]\nactiveDeadlineSeconds = '1h'"),
         "invalid pod template for role \"main\": field \"spec.template.spec.activeDeadlineSeconds\" must be an integer in the range of the field, not \"1h\"; correct `template` or `affinity`"
     );
+    for (key, value) in [("command", "['true']"), ("args", "['--lr', '1']")] {
+        let error = refused(&format!(
+            "spec]\ncontainers = [{{ name = 'main', {key} = {value} }}]"
+        ));
+        let expected = format!("the template sets `{key}` of the container \"main\"");
+        assert!(error.contains(&expected), "{error}");
+        assert!(
+            error.contains("the command \"sh -c a\" of the run"),
+            "{error}"
+        );
+    }
     let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
     assert!(refused(replaced).contains("the container \"main\" must stay"));
 }
