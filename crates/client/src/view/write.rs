@@ -190,14 +190,6 @@ impl<K: Object> View<K> {
 /// let third = second.patch_status(&Patch::merge(status)).await?;
 /// assert!(third.holds("Ready")?);
 ///
-/// // Only this version is replaced.
-/// let mut data = third.raw()?;
-/// data["metadata"]["labels"]["app"] = "shop".into();
-/// let fourth = third.replace(&data).await?;
-/// data["metadata"]["resourceVersion"] = "".into();
-/// assert!(third.replace(&data).await.unwrap_err().is_conflict());
-/// let third = fourth;
-///
 /// // A snapshot does not change.
 /// assert!(!second.holds("Ready")? && first.labels().is_empty());
 /// assert_eq!(first.fetch().await?, third);
@@ -207,6 +199,14 @@ impl<K: Object> View<K> {
 /// let mut changes = second.watch().await?;
 /// let change = changes.next(None).await?;
 /// assert_eq!(change.item(), Some(&third));
+///
+/// // Only this version is replaced.
+/// let mut data = third.raw()?;
+/// data["metadata"]["labels"]["app"] = "shop".into();
+/// let fourth = third.replace(&data).await?;
+/// assert_eq!(fourth.labels().get("app"), Some("shop"));
+/// data["metadata"]["resourceVersion"] = "".into();
+/// assert!(third.replace(&data).await.unwrap_err().is_conflict());
 ///
 /// third.delete(&DeleteOptions::default()).await?;
 /// assert!(third.fetch().await.is_err_and(|error| error.is_not_found()));
