@@ -1,7 +1,7 @@
 //! The disk usage of the embedded cluster's code.
 
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -125,8 +125,17 @@ fn volumes(pods: &Path, deadline: Instant) -> Measured {
         .map(|pod| pod.path().join("volumes"))
         .collect();
     let mut bytes: u64 = 0;
+    let mut complete = true;
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // The path may be longer than the system permits.
+        let entries = match fs::read_dir(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                complete = false;
+                continue;
+            }
+            entries => entries.into_iter().flatten(),
+        };
+        for entry in entries.flatten() {
             if Instant::now() >= deadline {
                 return Measured {
                     bytes,
@@ -143,10 +152,7 @@ fn volumes(pods: &Path, deadline: Instant) -> Measured {
             }
         }
     }
-    Measured {
-        bytes,
-        complete: true,
-    }
+    Measured { bytes, complete }
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn remove(parent: &Path, now: SystemTime) {
         if lock.exists()
             && let Ok(Some(_held)) = Lock::try_exclusive(&lock)
         {
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = longshore_files::remove_tree(&entry.path());
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     net::SocketAddr,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,6 +10,7 @@ use futures::future::BoxFuture;
 use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults};
 use longshore_client::Cluster;
 use longshore_engine::{ClusterClock, Engine, Snapshot};
+use longshore_files::remove_tree;
 use longshore_node::{ApiAccess, NodeAgent};
 use tokio::{
     net::TcpListener,
@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    AuditOptions, Error, MAX_NODES, Options, abandoned, controllers, descriptors,
+    AuditOptions, Error, MAX_NODES, Options, controllers, descriptors,
     end::End,
     engine::{self, Opened},
     files::Durability,
@@ -31,6 +31,7 @@ use crate::{
     node_link::NodeLink,
     node_names, publish,
     settings::Settings,
+    temporary::{TemporaryFolder, set_aside},
 };
 
 /// A running embedded cluster. Stop it with [`EmbeddedCluster::stop`]. Dropping it
@@ -54,7 +55,7 @@ pub struct EmbeddedCluster {
     // Fields are dropped in declaration order. The lock must be dropped before the
     // temporary folder that contains it.
     _lock: Lock,
-    folder: Option<tempfile::TempDir>,
+    folder: Option<TemporaryFolder>,
 }
 
 /// A part of the start, for errors.
@@ -175,9 +176,9 @@ impl EmbeddedCluster {
         node_link: &NodeLink,
     ) -> Result<(), Error> {
         let volumes = self.layout.volumes(true);
-        if options.ephemeral && volumes.exists() {
-            // Left by a process that did not exit cleanly.
-            std::fs::remove_dir_all(&volumes).map_err(Error::file("empty", &volumes))?;
+        if options.ephemeral {
+            // A process that did not exit cleanly may have left files.
+            set_aside(&volumes).map_err(Error::file("empty", &volumes))?;
         }
         let authority = &keys.authority;
         let bound = match options.listen {
@@ -201,9 +202,8 @@ impl EmbeddedCluster {
                 return Ok(None);
             }
             let data_dir = self.layout.node(options.ephemeral);
-            if options.ephemeral && data_dir.exists() {
-                // Left by a process that did not exit cleanly.
-                std::fs::remove_dir_all(&data_dir).map_err(Error::file("empty", &data_dir))?;
+            if options.ephemeral {
+                set_aside(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
             let last_end = End::read(&self.layout).map_err(Error::part("node"))?;
             NodeAgent::start(longshore_node::Options {
@@ -504,9 +504,9 @@ impl EmbeddedCluster {
         }
         if self.ephemeral {
             for dir in [self.layout.node(true), self.layout.volumes(true)] {
-                if let Err(error) = std::fs::remove_dir_all(&dir)
-                    && error.kind() != std::io::ErrorKind::NotFound
-                {
+                let removed = dir.clone();
+                let removal = tokio::task::spawn_blocking(move || remove_tree(&removed)).await;
+                if let Err(error) = removal.unwrap_or_else(|error| Err(error.into())) {
                     tracing::warn!(%error, dir = %dir.display(), "cannot remove a folder of the node");
                 }
             }
@@ -520,19 +520,13 @@ impl Drop for Endpoint {
     }
 }
 
-fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<tempfile::TempDir>), Error> {
+fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<TemporaryFolder>), Error> {
     match dir {
         // The path must be absolute, because the kubeconfig's path is passed to
         // other programs.
         Some(dir) => Ok((Layout::new(longshore_files::private_dir(dir)?), None)),
         None => {
-            let parent = std::env::temp_dir();
-            abandoned::remove_once(&parent);
-            let folder = tempfile::Builder::new()
-                .prefix(abandoned::PREFIX)
-                .permissions(std::fs::Permissions::from_mode(0o700))
-                .tempdir()
-                .map_err(Error::file("create a folder in", parent))?;
+            let folder = TemporaryFolder::create()?;
             Ok((Layout::new(folder.path()), Some(folder)))
         }
     }

@@ -10,7 +10,8 @@
 //! - [`open`] and [`read_optional`] open files without following a symbolic link, and
 //!   reject files that other users own or may write;
 //! - [`replace`] replaces a file atomically, also in case of a power failure;
-//! - [`read_limited`] reads an untrusted file in bounded time and memory.
+//! - [`read_limited`] reads an untrusted file in bounded time and memory;
+//! - [`remove_tree`] removes a directory whose content is untrusted.
 //!
 //! The rules about owners and modes are pure functions in `trust`.
 
@@ -18,6 +19,7 @@ mod dir;
 mod error;
 mod file;
 mod limited;
+mod remove;
 mod replace;
 mod trust;
 
@@ -25,4 +27,5 @@ pub use dir::{check_output_dir, private_dir};
 pub use error::Error;
 pub use file::{OpenMode, inspect_optional, open, read_from_disk, read_optional};
 pub use limited::read_limited;
+pub use remove::remove_tree;
 pub use replace::{Durability, replace, replace_if_changed, replace_output, sync_dir};

@@ -220,7 +220,7 @@ impl NodeAgent {
         let items = caches.iter().flat_map(Cache::items);
         let present: HashSet<String> = items.map(|item| item.uid().to_owned()).collect();
         logs.keep_only(&|uid| present.contains(uid));
-        data_folder::remove_stale_pods(&data, &present);
+        data_folder::remove_stale_pods(&data, &present, &remover);
 
         let (stop, stopping) = watch::channel(false);
         let reader = LogReader::new(logs.clone());

@@ -9,6 +9,8 @@ use std::{
 
 use rustix::fs::IFlags;
 
+use crate::remover::Remover;
+
 /// The folders of the logs of pods, and of their other files, by UID.
 pub(crate) const LOGS: &str = "logs";
 pub(crate) const PODS: &str = "pods";
@@ -78,8 +80,9 @@ fn spread_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the files of pods that were deleted while no agent ran.
-pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>) {
+/// Queues the removal of the files of pods that were deleted while no agent ran: no start waits
+/// for it.
+pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>, remover: &Remover) {
     for entry in fs::read_dir(data.join(PODS))
         .into_iter()
         .flatten()
@@ -90,7 +93,7 @@ pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>) {
             .to_str()
             .is_none_or(|uid| !present.contains(uid))
         {
-            let _ = fs::remove_dir_all(entry.path());
+            remover.remove(entry.path());
         }
     }
 }

@@ -1,11 +1,13 @@
-//! Removes directories of completed pods on a separate thread: a million files
+//! Removes directories of completed and deleted pods on a separate thread: a million files
 //! take long, and no other work should wait for them.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::mpsc,
 };
+
+use longshore_files::remove_tree;
 
 /// The lowest priority.
 const NICE: i32 = 19;
@@ -41,10 +43,8 @@ impl Remover {
 }
 
 /// Removes a pod's directory, if it exists.
-pub(crate) fn remove_folder(folder: &Path) {
-    if let Err(error) = fs::remove_dir_all(folder)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        tracing::warn!(?folder, %error, "cannot remove the directory of a completed pod");
+fn remove_folder(folder: &Path) {
+    if let Err(error) = remove_tree(folder) {
+        tracing::warn!(?folder, %error, "cannot remove the directory of a pod; the next start tries again");
     }
 }

@@ -114,6 +114,12 @@ impl Shared {
         self.data.join(data_folder::MOUNT_BASE)
     }
 
+    /// Removes all files of a deleted pod; the rest of them later if that takes long.
+    pub(crate) fn remove_files(&self, uid: &str) {
+        self.logs.remove_pod(uid);
+        self.remover.remove(self.pod_folder(uid));
+    }
+
     /// Removes the volumes and other writable files of a completed pod. As with
     /// the kubelet, its containers do not start again, but its object may exist
     /// for a long time.

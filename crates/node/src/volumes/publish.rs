@@ -3,12 +3,14 @@
 //! readers see no partial update.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown, symlink},
     path::{Path, PathBuf},
 };
+
+use longshore_files::remove_tree;
 
 /// Permissions of a pod's `fsGroup` on files and directories that the node
 /// creates (as with the kubelet).
@@ -36,20 +38,17 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
         .mode(0o755)
         .create(volume)?;
     let data = volume.join("..data");
-    let old = fs::read_link(&data).ok();
-    if let Some(old) = &old
-        && is_unchanged(&volume.join(old), files)
+    let old = generation(&data);
+    let path_of = |generation: u64| volume.join(format!("..{generation}"));
+    if let Some(old) = old
+        && is_unchanged(&path_of(old), files)
     {
         return Ok(());
     }
-    let generation = old
-        .as_ref()
-        .and_then(|old| old.to_str()?.strip_prefix("..")?.parse::<u64>().ok())
-        .map_or(1, |generation| generation + 1);
-    let name = format!("..{generation}");
+    let name = format!("..{}", old.map_or(1, |old| old.saturating_add(1)));
     let folder = volume.join(&name);
     // Left behind by an interrupted write.
-    let _ = fs::remove_dir_all(&folder);
+    let _ = remove_tree(&folder);
     fs::create_dir(&folder)?;
     for (path, file) in files {
         let path = folder.join(path);
@@ -59,7 +58,9 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
         write(&path, file, group)?;
     }
     if let Some(group) = group {
-        give_folders(&folder, group)?;
+        for below in folders(files) {
+            give_folder(&folder.join(below), group)?;
+        }
         give_folder(volume, group)?;
     }
     let swap = volume.join("..data_tmp");
@@ -68,7 +69,7 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
     fs::rename(&swap, &data)?;
     link_entries(volume, files)?;
     if let Some(old) = old {
-        let _ = fs::remove_dir_all(volume.join(old));
+        let _ = remove_tree(&path_of(old));
     }
     Ok(())
 }
@@ -89,15 +90,24 @@ fn write(path: &Path, file: &VolumeFile, group: Option<u32>) -> io::Result<()> {
     open.set_permissions(fs::Permissions::from_mode(file.mode | shared))
 }
 
-/// Gives a directory and everything below it to a group.
-fn give_folders(folder: &Path, group: u32) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            give_folders(&entry.path(), group)?;
-        }
+/// The number of the directory that a link `..data` names; `None` for links that the agent did not
+/// make.
+fn generation(data: &Path) -> Option<u64> {
+    let target = fs::read_link(data).ok()?;
+    target.to_str()?.strip_prefix("..")?.parse().ok()
+}
+
+/// The directories of these files, with the one that contains all of them.
+fn folders(files: &Files) -> BTreeSet<&Path> {
+    let mut folders = BTreeSet::from([Path::new("")]);
+    for path in files.keys() {
+        let above = path.ancestors().skip(1);
+        // If one is known, those above it are, too.
+        above
+            .take_while(|folder| folders.insert(folder))
+            .for_each(drop);
     }
-    give_folder(folder, group)
+    folders
 }
 
 fn give_folder(folder: &Path, group: u32) -> io::Result<()> {
@@ -123,24 +133,25 @@ fn is_unchanged(folder: &Path, files: &Files) -> bool {
     folder.is_dir() && count_files(folder) == files.len() && files.iter().all(equal)
 }
 
+/// Counts the files below a directory that the agent has written.
 fn count_files(folder: &Path) -> usize {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .map(|entry| {
-            if entry.path().is_dir() {
-                count_files(&entry.path())
-            } else {
-                1
+    let mut count = 0;
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                true => folders.push(entry.path()),
+                false => count += 1,
             }
-        })
-        .sum()
+        }
+    }
+    count
 }
 
 /// Links top-level names through `..data` and removes links of names that no
 /// longer exist.
 fn link_entries(volume: &Path, files: &Files) -> io::Result<()> {
-    let wanted: std::collections::BTreeSet<_> =
-        files.keys().filter_map(|path| path.iter().next()).collect();
+    let wanted: BTreeSet<_> = files.keys().filter_map(|path| path.iter().next()).collect();
     for entry in fs::read_dir(volume)? {
         let entry = entry?;
         let name = entry.file_name();

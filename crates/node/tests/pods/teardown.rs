@@ -84,3 +84,43 @@ async fn an_agent_removes_the_volumes_that_its_predecessor_left() {
     assert!(pods.find("over").await.unwrap().is_some());
     stage.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_of_any_depth_and_mode_are_removed_and_delay_no_start() {
+    let mut stage = Stage::new().await;
+    if !has_namespaces(&stage).await {
+        return;
+    }
+    // Deeper than a path may be long.
+    let script = "cd /scratch; mkdir locked locked/in; chmod 0 locked; \
+                  i=0; while [ $i -lt 2500 ]; do mkdir dd; cd dd; i=$((i + 1)); done";
+    let mut main = shell(script);
+    main["volumeMounts"] = json!([{"name": "scratch", "mountPath": "/scratch"}]);
+    let spec = json!({"restartPolicy": "Never", "containers": [main], "volumes": [
+        {"name": "scratch", "emptyDir": {}},
+    ]});
+    stage.run("deep", spec).await;
+    let pod = stage.ended("deep").await;
+    assert_eq!(
+        pod["status"]["phase"],
+        "Succeeded",
+        "{}",
+        stage.log(&pod).await
+    );
+    let folder = stage.folder_of(&pod);
+    until_removed(&folder.join("volumes")).await;
+    stage.agent.take().unwrap().stop().await;
+    // The same in the folder of a pod that was deleted while no agent ran.
+    let stale = folder.with_file_name("deleted");
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY;
+    let mode = rustix::fs::Mode::RWXU;
+    fs::create_dir_all(stale.join("volumes")).unwrap();
+    let mut below = rustix::fs::open(stale.join("volumes"), flags, mode).unwrap();
+    for _ in 0..2500 {
+        rustix::fs::mkdirat(&below, "dd", mode).unwrap();
+        below = rustix::fs::openat(&below, "dd", flags, mode).unwrap();
+    }
+    stage.start().await;
+    until_removed(&stale).await;
+    stage.stop().await;
+}

@@ -1,6 +1,6 @@
 //! The loop: watches claims and volumes, makes and removes directories.
 
-use std::{collections::HashSet, io, path::PathBuf, sync::Arc};
+use std::{collections::HashSet, io, path::PathBuf, sync::Arc, time::Duration};
 
 use futures::future;
 use longshore_client::{Change, Cluster, DeleteOptions, Error, Patch, View, kinds::Any};
@@ -28,6 +28,9 @@ use crate::{
 const NAME: &str = "local volumes";
 /// The number of workers.
 const WORKERS: usize = 2;
+/// When a removal is tried again while another one runs, which can take long: the other worker
+/// remains for new volumes.
+const REMOVAL_RETRY: Duration = Duration::from_millis(50);
 
 /// A claim, a volume, or the directory of a deleted volume.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +49,8 @@ struct Provisioner {
     queue: Queue<Work>,
     /// The UIDs of claims whose refusal has been reported.
     refused: Mutex<HashSet<String>>,
+    /// Held while a directory is removed.
+    removal: tokio::sync::Mutex<()>,
 }
 
 /// Runs the provisioner until its cluster is closed.
@@ -71,6 +76,7 @@ pub(crate) async fn run(
         store: Mutex::default(),
         queue: Queue::new(&caches.clock),
         refused: Mutex::default(),
+        removal: tokio::sync::Mutex::default(),
     };
     let classes = feed(NAME, classes, |_, change| provisioner.put_class(change));
     let volumes = feed(NAME, volumes, |_, change| provisioner.put_volume(change));
@@ -154,9 +160,17 @@ impl Provisioner {
     async fn reconcile(&self, work: Work) -> Result<Next, Error> {
         match work {
             Work::Claim(key) => self.reconcile_claim(&key).await?,
-            Work::Volume(name) => self.remove(&name).await?,
+            Work::Volume(name) => {
+                let Ok(_only) = self.removal.try_lock() else {
+                    return Ok(Next::Retry(REMOVAL_RETRY));
+                };
+                self.remove(&name).await?;
+            }
             Work::Folder(path) => {
-                let removed = blocking(move || folder::remove(&path)).await;
+                let Ok(_only) = self.removal.try_lock() else {
+                    return Ok(Next::Retry(REMOVAL_RETRY));
+                };
+                let removed = blocking(move || longshore_files::remove_tree(&path)).await;
                 removed.map_err(|error| Error::Invalid(error.to_string()))?;
             }
         }
@@ -258,7 +272,7 @@ impl Provisioner {
         let removed = match self.folder_of(&volume) {
             Some(path) => {
                 let shown = path.display().to_string();
-                let removed = blocking(move || folder::remove(&path)).await;
+                let removed = blocking(move || longshore_files::remove_tree(&path)).await;
                 removed.map_err(|error| format!("cannot remove the directory {shown}: {error}"))
             }
             None => Err(format!(

@@ -35,42 +35,11 @@ pub(crate) fn create(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
 }
 
-/// Removes the directory of a volume with its content, if it exists. Does not
-/// follow links.
-pub(crate) fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            // A container may have left directories that not even their owner
-            // can write to.
-            make_writable(folder, MAX_DEPTH)?;
-            fs::remove_dir_all(folder)
-        }
-        done => done,
-    }
-}
-
-/// The deepest directory whose permissions are changed.
-const MAX_DEPTH: u32 = 100;
-
-/// Gives the owner access to a directory and the directories in it.
-fn make_writable(folder: &Path, depth: u32) -> io::Result<()> {
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-    if depth == 0 {
-        return Ok(());
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_writable(&entry.path(), depth - 1)?;
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use longshore_files::remove_tree;
+
     use super::*;
 
     #[test]
@@ -105,12 +74,12 @@ mod tests {
         fs::create_dir_all(folder.join("locked/inner")).unwrap();
         let locked = fs::Permissions::from_mode(0o500);
         fs::set_permissions(folder.join("locked"), locked).unwrap();
-        remove(&folder).unwrap();
-        remove(&folder).unwrap();
+        remove_tree(&folder).unwrap();
+        remove_tree(&folder).unwrap();
         assert!(!folder.exists());
         assert!(outside.join("file").exists());
         std::os::unix::fs::symlink(&outside, &folder).unwrap();
         assert!(create(&folder).is_err());
-        fs::remove_dir_all(&temp).unwrap();
+        remove_tree(&temp).unwrap();
     }
 }

@@ -23,7 +23,7 @@ use super::{
     status::{self, Phase},
     worker::{self, Message},
 };
-use crate::{events::Note, host_ports::Rejection, remover::remove_folder};
+use crate::{events::Note, host_ports::Rejection};
 
 const REASON: &str = "NodeAgentError";
 /// Interval of checks whether killed containers have ended.
@@ -84,8 +84,7 @@ async fn fail_after_panic(
         match messages.recv().await {
             Some(Message::Updated(pod)) => deleting = pod.metadata.deletion_timestamp.is_some(),
             Some(Message::Removed) => {
-                shared.logs.remove_pod(&broken.uid);
-                remove_folder(&shared.pod_folder(&broken.uid));
+                shared.remove_files(&broken.uid);
                 return;
             }
             None => return,

@@ -186,7 +186,7 @@ pub(super) async fn run(
     worker.release();
     if removed {
         worker.collect_files_of_removed().await;
-        worker.remove_files();
+        worker.shared.remove_files(&worker.uid);
     }
 }
 

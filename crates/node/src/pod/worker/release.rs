@@ -4,7 +4,6 @@ use super::Worker;
 use crate::{
     collect::{self, EndedPod},
     pod::VOLUMES_DIR,
-    remover::remove_folder,
 };
 
 impl Worker {
@@ -101,10 +100,5 @@ impl Worker {
         if let Some(address) = self.address {
             self.shared.addresses.release(address);
         }
-    }
-
-    pub(super) fn remove_files(&self) {
-        self.shared.logs.remove_pod(&self.uid);
-        remove_folder(&self.shared.pod_folder(&self.uid));
     }
 }
