@@ -37,6 +37,20 @@ pub(crate) struct Arguments {
     pub(crate) environment: *const *const c_char,
 }
 
+/// The name that the program was started with.
+///
+/// # Safety
+/// As for [`Arguments::read`].
+pub(crate) unsafe fn name(stack: *const usize) -> &'static CStr {
+    // SAFETY: the count comes first, and the pointer to the name follows unless that is 0.
+    unsafe {
+        match *stack {
+            0 => c"",
+            _ => CStr::from_ptr(*stack.add(1).cast::<*const c_char>()),
+        }
+    }
+}
+
 impl Arguments {
     /// # Safety
     /// `stack` leads to what the kernel gives to a program that starts.

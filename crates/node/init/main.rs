@@ -3,7 +3,8 @@
 //!
 //! `build.rs` compiles it for the target without any library and the agent
 //! embeds it; the agent runs it as the first process of every container and of
-//! every `exec` session. Its arguments say what to do, see [`Arguments`]; its
+//! every `exec` session, and, with another name, as the process that answers a container's calls
+//! about addresses (`ports`). Its arguments say what to do, see [`Arguments`]; its
 //! environment is the command's. It starts the command, forwards signals,
 //! reaps, and ends with the command's exit code.
 #![no_std]
@@ -15,11 +16,18 @@ mod arguments;
 mod children;
 mod command;
 mod memory;
+mod numbers;
+mod ports;
+mod sockets;
 mod supervise;
 mod system;
 
 use arguments::Arguments;
+use core::ffi::CStr;
 use system::{ERRORS, Error};
+
+/// The name of the program that answers calls about addresses.
+const PORTS: &CStr = c"longshore-ports";
 
 /// Where a start can fail; the agent's `Stage` has the same numbers.
 mod stage {
@@ -61,7 +69,12 @@ extern "C" fn begin(stack: *const usize) -> ! {
     system::name(c"longshore-init");
     // SAFETY: the kernel put the number of arguments, their pointers, null, the
     // environment's pointers and null there, and they stay for ever.
-    let arguments = unsafe { Arguments::read(stack) };
+    let arguments = unsafe {
+        if arguments::name(stack) == PORTS {
+            ports::serve();
+        }
+        Arguments::read(stack)
+    };
     let Some(arguments) = arguments else {
         fail(stage::INIT, Error::INVALID)
     };

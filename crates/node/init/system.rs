@@ -2,6 +2,8 @@
 
 use core::{ffi::CStr, ffi::c_char, ptr};
 
+pub(crate) use crate::numbers as number;
+
 /// Where to report what failed.
 pub(crate) const ERRORS: i32 = 3;
 
@@ -17,60 +19,6 @@ pub(crate) const WINDOW: i32 = 28;
 /// SIGIO: the agent's request to kill everything, and its death.
 pub(crate) const KILL_ALL: i32 = 29;
 
-/// Numbers of the calls.
-#[cfg(target_arch = "x86_64")]
-mod number {
-    pub(super) const READ: usize = 0;
-    pub(super) const WRITE: usize = 1;
-    pub(super) const CLOSE: usize = 3;
-    pub(super) const SIGPROCMASK: usize = 14;
-    pub(super) const IOCTL: usize = 16;
-    pub(super) const GETPID: usize = 39;
-    pub(super) const CLONE: usize = 56;
-    pub(super) const EXECVE: usize = 59;
-    pub(super) const WAIT4: usize = 61;
-    pub(super) const KILL: usize = 62;
-    pub(super) const FCNTL: usize = 72;
-    pub(super) const CHDIR: usize = 80;
-    pub(super) const SETUID: usize = 105;
-    pub(super) const SETGID: usize = 106;
-    pub(super) const SETPGID: usize = 109;
-    pub(super) const SETSID: usize = 112;
-    pub(super) const SIGTIMEDWAIT: usize = 128;
-    pub(super) const PRCTL: usize = 157;
-    pub(super) const GETDENTS64: usize = 217;
-    pub(super) const EXIT_GROUP: usize = 231;
-    pub(super) const WAITID: usize = 247;
-    pub(super) const OPENAT: usize = 257;
-    pub(super) const MKDIRAT: usize = 258;
-}
-#[cfg(target_arch = "aarch64")]
-mod number {
-    pub(super) const FCNTL: usize = 25;
-    pub(super) const IOCTL: usize = 29;
-    pub(super) const MKDIRAT: usize = 34;
-    pub(super) const CHDIR: usize = 49;
-    pub(super) const OPENAT: usize = 56;
-    pub(super) const CLOSE: usize = 57;
-    pub(super) const GETDENTS64: usize = 61;
-    pub(super) const READ: usize = 63;
-    pub(super) const WRITE: usize = 64;
-    pub(super) const EXIT_GROUP: usize = 94;
-    pub(super) const WAITID: usize = 95;
-    pub(super) const KILL: usize = 129;
-    pub(super) const SIGPROCMASK: usize = 135;
-    pub(super) const SIGTIMEDWAIT: usize = 137;
-    pub(super) const SETGID: usize = 144;
-    pub(super) const SETUID: usize = 146;
-    pub(super) const SETPGID: usize = 154;
-    pub(super) const SETSID: usize = 157;
-    pub(super) const PRCTL: usize = 167;
-    pub(super) const GETPID: usize = 172;
-    pub(super) const CLONE: usize = 220;
-    pub(super) const EXECVE: usize = 221;
-    pub(super) const WAIT4: usize = 260;
-}
-
 /// The kernel's number of what went wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Error(i32);
@@ -80,6 +28,7 @@ impl Error {
     pub(crate) const NO_ACCESS: Self = Self(13);
     pub(crate) const NO_FOLDER: Self = Self(20);
     pub(crate) const INVALID: Self = Self(22);
+    pub(crate) const REFUSED: Self = Self(111);
 
     pub(crate) fn number(self) -> u32 {
         self.0.cast_unsigned()
@@ -89,7 +38,7 @@ impl Error {
 /// # Safety
 /// What the call does with its arguments is allowed: pointers lead to memory
 /// that lives as long, or are null where the call takes that.
-unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
+pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
     let [a, b, c, d, e, f] = arguments;
     let result: isize;
     // SAFETY: the caller's promise; the registers are those of the kernel's ABI.
@@ -121,13 +70,13 @@ unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
 }
 
 /// A call without memory of this program.
-fn plain(number: usize, arguments: [usize; 4]) -> Result<usize, Error> {
+pub(crate) fn plain(number: usize, arguments: [usize; 4]) -> Result<usize, Error> {
     let [a, b, c, d] = arguments;
     // SAFETY: every caller passes numbers only, or null.
     unsafe { call(number, [a, b, c, d, 0, 0]) }
 }
 
-fn signed(number: i32) -> usize {
+pub(crate) fn signed(number: i32) -> usize {
     (number as isize).cast_unsigned()
 }
 
@@ -372,7 +321,7 @@ pub(crate) fn entries(folder: i32, buffer: &mut [u8]) -> usize {
 }
 
 /// Reads the beginning of a file; `path` has a zero at its end.
-pub(crate) fn read_file(folder: i32, path: &[u8; 24], buffer: &mut [u8]) -> Option<usize> {
+pub(crate) fn read_file(folder: i32, path: &[u8], buffer: &mut [u8]) -> Option<usize> {
     let file = open(folder, path.as_ptr() as usize, 0).ok()?;
     let arguments = [
         signed(file),

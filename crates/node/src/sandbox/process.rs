@@ -5,17 +5,33 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid},
+};
 use tokio::io::{Interest, unix::AsyncFd};
 
-use super::child::{KILL_ALL, register};
+use super::{
+    child::{KILL_ALL, register},
+    ports::Supervision,
+};
 
-/// A container's init process. Dropping it kills and reaps the container.
+/// How long a thread of the runtime waits for the end of a process that was killed.
+const SHORTLY: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 200_000_000,
+};
+/// The stack of a thread that only waits.
+const REAPER_STACK: usize = 64 << 10;
+
+/// A container's init process. Dropping it kills the container, and reaps it.
 #[derive(Debug)]
 pub(crate) struct Process {
     pid: Pid,
     descriptor: AsyncFd<OwnedFd>,
     own_processes: bool,
+    /// Answers the calls of the container.
+    supervision: Option<Supervision>,
     reaped: std::sync::atomic::AtomicBool,
 }
 
@@ -25,8 +41,14 @@ impl Process {
             pid,
             descriptor: register(descriptor, Interest::READABLE)?,
             own_processes,
+            supervision: None,
             reaped: false.into(),
         })
+    }
+
+    /// Ends the answers to the container's calls with this value.
+    pub(super) fn supervise(&mut self, supervision: Supervision) {
+        self.supervision = Some(supervision);
     }
 
     /// Returns the process id on the machine.
@@ -42,9 +64,14 @@ impl Process {
     /// Waits for the exit; returns the exit code, or 128 + the number of the
     /// signal that ended the process.
     pub(crate) async fn wait(&self) -> i32 {
-        // An error means that the runtime is shutting down: wait synchronously.
-        let _ = self.descriptor.readable().await;
-        self.reap()
+        match self.descriptor.readable().await {
+            Ok(_) => self.reap(),
+            // The runtime is shutting down.
+            Err(_) => {
+                wait_shortly(self.descriptor());
+                137
+            }
+        }
     }
 
     fn reap(&self) -> i32 {
@@ -91,7 +118,36 @@ impl Drop for Process {
     fn drop(&mut self) {
         if !*self.reaped.get_mut() {
             self.kill();
-            self.reap();
+            end(self.descriptor());
         }
     }
+}
+
+/// Reaps a process that was killed. If it does not end at once, a thread waits for it: a process
+/// that waits for a file system that does not answer cannot be killed.
+pub(super) fn end(descriptor: &OwnedFd) {
+    if wait_shortly(descriptor) {
+        reap(descriptor);
+        return;
+    }
+    let Ok(descriptor) = descriptor.try_clone() else {
+        return;
+    };
+    let thread = std::thread::Builder::new().name("longshore-reap".to_owned());
+    let waiting = thread
+        .stack_size(REAPER_STACK)
+        .spawn(move || reap(&descriptor));
+    if let Err(error) = waiting {
+        tracing::warn!(%error, "a process that was killed has not ended");
+    }
+}
+
+fn reap(descriptor: &OwnedFd) {
+    let _ = waitid(WaitId::PidFd(descriptor.as_fd()), WaitIdOptions::EXITED);
+}
+
+/// Waits until a process that was killed has ended, but not long; returns false if it has not.
+fn wait_shortly(descriptor: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
+    poll(&mut polled, Some(&SHORTLY)).is_ok_and(|ready| ready > 0)
 }

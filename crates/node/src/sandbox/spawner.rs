@@ -6,7 +6,7 @@
 //! hold up one of them. Each starts when it is needed for the first time.
 
 use std::{
-    ffi::OsStr,
+    ffi::{CString, OsStr},
     io,
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
@@ -14,14 +14,14 @@ use std::{
     },
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     thread::JoinHandle,
 };
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
@@ -31,12 +31,13 @@ use super::{
     filter,
     init::{self, Duties},
     pipe,
-    ports::supervise,
-    process::Process,
+    ports::{StartAnswering, supervise},
+    process::{self, Process},
     start_error::{StartError, read_report},
     steps::steps,
     stream::{Ends, Wiring},
 };
+use crate::cgroups::Group;
 
 /// A started process and the agent's ends of its streams.
 pub(crate) struct Started {
@@ -63,14 +64,15 @@ struct Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.descriptor.is_some() {
-            kill_and_reap(self.pid);
+        if let Some(descriptor) = &self.descriptor {
+            let _ = rustix::process::pidfd_send_signal(descriptor, Signal::KILL);
+            process::end(descriptor);
         }
     }
 }
 
 fn kill_and_reap(pid: Pid) {
-    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    let _ = rustix::process::kill_process(pid, Signal::KILL);
     let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
 }
 
@@ -186,9 +188,9 @@ impl Workers {
 
 /// Starts processes; dropping it kills all of them.
 pub(crate) struct Spawner {
-    workers: Option<Workers>,
+    workers: Option<Arc<Workers>>,
     features: Features,
-    init: OwnedFd,
+    init: Arc<OwnedFd>,
 }
 
 impl Spawner {
@@ -198,9 +200,9 @@ impl Spawner {
         let init = init::file(scratch)?;
         let features = Features::of_this_process(scratch).await?;
         Ok(Self {
-            workers: Some(Workers::new()),
+            workers: Some(Arc::new(Workers::new())),
             features,
-            init,
+            init: Arc::new(init),
         })
     }
 
@@ -258,12 +260,7 @@ impl Spawner {
         let own_processes = enter.is_none() && self.features.has_mounts();
         let mut program = self.compile(command, enter, &far, &report_end)?;
         program.mounts_of = mounts_of;
-        let cgroups = command.cgroup.as_ref().map(|group| group.open());
-        let cgroups = cgroups.transpose().unwrap_or_else(|error| {
-            tracing::debug!(%error, "a cgroup cannot be joined");
-            None
-        });
-        let cgroups = cgroups.unwrap_or_default();
+        let cgroups = cgroup_files(command.cgroup.as_deref());
         program.cgroups = cgroups.iter().map(AsRawFd::as_raw_fd).collect();
         let ports = command.ports.clone().filter(|_| self.features.has_mounts());
         let sockets = ports.map(|ports| Ok((ports, UnixStream::pair()?)));
@@ -293,13 +290,18 @@ impl Spawner {
         workers.send(request).map_err(system)?;
         let mut child = child.await.map_err(|_| stopped())??;
         let descriptor = child.descriptor.take().ok_or_else(stopped)?;
-        let process =
+        let mut process =
             Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
         let mut report = Receiver::from_owned_fd(report.into()).map_err(system)?;
         read_report(&mut report, command).await?;
         if let Some((ports, near)) = listener {
-            match supervise(&near.into(), ports) {
-                Ok(()) => {}
+            let answering = Answering {
+                workers: Arc::downgrade(workers),
+                init: self.init.clone(),
+                cgroup: command.cgroup.clone(),
+            };
+            match supervise(&near.into(), ports, answering) {
+                Ok(supervision) => process.supervise(supervision),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tracing::debug!("this kernel offers containers no ports of their own");
                 }
@@ -372,10 +374,73 @@ impl Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        if let Some(workers) = self.workers.take() {
+        // Another owner starts a process at this moment, and is the last one.
+        if let Some(workers) = self.workers.take().and_then(Arc::into_inner) {
             workers.end();
         }
     }
+}
+
+/// Starts the process that answers the calls of a container, in the container's cgroup.
+struct Answering {
+    workers: Weak<Workers>,
+    init: Arc<OwnedFd>,
+    cgroup: Option<Arc<Group>>,
+}
+
+impl StartAnswering for Answering {
+    async fn start(&self, socket: OwnedFd, listener: OwnedFd) -> Option<io::Result<Process>> {
+        let workers = self.workers.upgrade()?;
+        let requested = self.request(&workers, socket, listener);
+        drop(workers);
+        let child = match requested {
+            Ok(child) => child.await.ok()?,
+            Err(error) => return Some(Err(error)),
+        };
+        let process = child.map_err(io::Error::other).and_then(|mut child| {
+            let descriptor = child.descriptor.take();
+            let descriptor = descriptor.ok_or(io::ErrorKind::NotFound)?;
+            Process::new(child.pid, descriptor, true)
+        });
+        Some(process)
+    }
+}
+
+impl Answering {
+    fn request(
+        &self,
+        workers: &Workers,
+        socket: OwnedFd,
+        listener: OwnedFd,
+    ) -> io::Result<oneshot::Receiver<Result<Child, StartError>>> {
+        // For errors, too: the agent only sees that the process ends.
+        let errors = socket.try_clone()?;
+        let cgroups = cgroup_files(self.cgroup.as_deref());
+        let program = Program::of_init(
+            self.init.as_raw_fd(),
+            vec![CString::from(c"longshore-ports")],
+            [socket.as_raw_fd(), listener.as_raw_fd(), errors.as_raw_fd()],
+            &cgroups,
+        );
+        let (answer, child) = oneshot::channel();
+        workers.send(Request {
+            program,
+            answer,
+            streams: [socket, listener, errors],
+            _others: cgroups,
+        })?;
+        Ok(child)
+    }
+}
+
+/// Opens the files through which a process joins a cgroup. A failure does not prevent its start.
+fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
+    let files = group.map(Group::open).transpose();
+    let files = files.unwrap_or_else(|error| {
+        tracing::debug!(%error, "a cgroup cannot be joined");
+        None
+    });
+    files.unwrap_or_default()
 }
 
 fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError> {

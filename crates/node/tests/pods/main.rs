@@ -1,6 +1,7 @@
 //! Pods on a real API server, bound by the tests, run as real processes.
 #![allow(clippy::unwrap_used)]
 
+mod addresses;
 mod certificates;
 mod cgroups;
 mod claims;

@@ -125,6 +125,13 @@ impl Stage {
         self.read(query(pod)).await.unwrap()
     }
 
+    /// The log of one of several containers.
+    pub(super) async fn log_of(&self, pod: &Value, container: &str) -> String {
+        let mut query = query(pod);
+        query.container = container.to_owned();
+        self.read(query).await.unwrap()
+    }
+
     pub(super) async fn read(&self, query: LogRequest) -> Result<String, LogError> {
         let mut stream = std::pin::pin!(self.agent.as_ref().unwrap().logs().open(query).await?);
         let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CString, c_int},
-    os::fd::RawFd,
+    os::fd::{AsRawFd, OwnedFd, RawFd},
 };
 
 use super::{step::Step, strings::Strings};
@@ -61,6 +61,32 @@ pub(in crate::sandbox) struct Program {
 }
 
 impl Program {
+    /// The init in the agent's own namespaces, with these arguments and descriptors.
+    pub(in crate::sandbox) fn of_init(
+        init: RawFd,
+        arguments: Vec<CString>,
+        streams: [RawFd; 3],
+        cgroups: &[OwnedFd],
+    ) -> Self {
+        let [_, _, errors] = streams;
+        Self {
+            namespaces: 0,
+            enter: None,
+            mounts_of: None,
+            cgroups: cgroups.iter().map(AsRawFd::as_raw_fd).collect(),
+            user_map: None,
+            steps: Vec::new(),
+            hostname: None,
+            limits: Limits::default(),
+            listen: None,
+            init,
+            arguments: Strings::new(arguments),
+            environment: Strings::new(Vec::new()),
+            streams,
+            errors,
+        }
+    }
+
     /// Whether the child creates a PID namespace.
     pub(in crate::sandbox) fn has_own_processes(&self) -> bool {
         self.namespaces & libc::CLONE_NEWPID != 0

@@ -4,30 +4,28 @@
 //! 127.0.0.1 reaches its own server if there is one at that port, otherwise the machine's. A
 //! connection to the cluster's DNS server reaches it where it listens, if port 53 cannot be used.
 //!
-//! The kernel asks the agent about each `bind` and `connect` of a container (seccomp user
-//! notification). The agent executes those that it changes on its copy of the socket, and lets
-//! the kernel execute all others unchanged. This is no protection: a program can avoid it.
+//! The kernel asks about each `bind` and `connect` of a container (seccomp user notification). A
+//! process of its own for each container (`init/ports.rs`) receives the question, asks the agent
+//! for the address, and executes the call on its copy of the socket if the address is another one,
+//! but no call that the kernel would refuse. The kernel executes all other calls. The agent
+//! touches nothing of a container, whose memory may be a file that never answers. This does not
+//! protect anything: a program can avoid it.
 
 mod address;
-mod notification;
+mod listener;
+mod message;
 mod supervisor;
 
 use std::{
     collections::{HashMap, HashSet},
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::Arc,
 };
 
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
-pub(super) use supervisor::supervise;
+pub(super) use supervisor::{StartAnswering, Supervision, supervise};
 
 use crate::dns::Redirect;
-
-/// The number of a pod's connections to itself that may wait for its servers at a time. Each
-/// blocks a thread of the agent.
-const CONNECTING: usize = 8;
 
 /// The ports at which the servers of a pod listen on its own address, and where it finds the
 /// cluster's DNS server.
@@ -40,7 +38,6 @@ pub(crate) struct PodPorts {
     /// The ports of ::1 at which servers that take no IPv4 connections listen, by the port that
     /// they asked for: pods have no IPv6 address.
     ipv6_only: Mutex<HashMap<u16, u16>>,
-    connecting: Arc<Semaphore>,
 }
 
 impl PodPorts {
@@ -51,7 +48,6 @@ impl PodPorts {
             redirect,
             bound: Mutex::default(),
             ipv6_only: Mutex::default(),
-            connecting: Arc::new(Semaphore::new(CONNECTING)),
         }
     }
 

@@ -1,137 +1,228 @@
-//! Answers the notifications of a container.
+//! Answers the calls of a container, through a process that touches the container for the agent.
 
 use std::{
     io,
-    net::{SocketAddr, TcpListener},
-    os::fd::OwnedFd,
+    net::SocketAddr,
+    os::fd::{AsFd as _, OwnedFd},
     sync::Arc,
+    time::Duration,
 };
 
-use tokio::io::Interest;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
+    net::UnixStream,
+    task::AbortHandle,
+};
 
 use super::{
     PodPorts,
-    address::read,
-    notification::{self, Answer, Call, Notification},
+    listener::{is_over, received_descriptor},
+    message::{Answer, Message, SIZE},
 };
-use crate::sandbox::child::register;
+use crate::sandbox::{Process, child::register};
 
-/// The number of notifications that are answered before others have a turn.
-const AT_A_TIME: usize = 16;
+/// When the process is started again after it has ended before the container.
+const RESTART: Duration = Duration::from_millis(100);
 
-/// Answers the notifications of the listener that the container has sent over `socket`, until
-/// all its processes have ended.
+/// Starts processes that answer calls.
+pub(in crate::sandbox) trait StartAnswering: Send + Sync + 'static {
+    /// Starts a process that has the far end of a socket, and the listener. `None` if the agent
+    /// ends.
+    fn start(
+        &self,
+        socket: OwnedFd,
+        listener: OwnedFd,
+    ) -> impl Future<Output = Option<io::Result<Process>>> + Send;
+}
+
+/// The answers to a container's calls, which end when this value is dropped.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Supervision(AbortHandle);
+
+impl Drop for Supervision {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Answers the calls of the listener that the container has sent over `socket`, until all its
+/// processes have ended. The process that answers starts with the first call.
 ///
 /// # Errors
 /// Kind `WouldBlock`: the container has sent no listener, because the kernel has none. After
 /// any other error, the kernel refuses the container's calls.
-pub(in crate::sandbox) fn supervise(socket: &OwnedFd, ports: Arc<PodPorts>) -> io::Result<()> {
-    let listener = notification::received_descriptor(socket)?;
-    let listener = Arc::new(register(listener, Interest::READABLE)?);
-    tokio::spawn(async move {
-        while let Ok(mut ready) = listener.readable().await {
-            let mut answered = 0_usize;
-            while notification::events(listener.get_ref()) & libc::POLLIN != 0 {
-                answered = answered.wrapping_add(1);
-                if answered.is_multiple_of(AT_A_TIME) {
-                    tokio::task::yield_now().await;
-                }
-                match notification::receive(listener.get_ref()) {
-                    Ok(received) => respond(&listener, received, &ports),
-                    // The process was killed in the meantime.
-                    Err(error) => tracing::trace!(%error, "no notification"),
+pub(in crate::sandbox) fn supervise(
+    socket: &OwnedFd,
+    ports: Arc<PodPorts>,
+    start: impl StartAnswering,
+) -> io::Result<Supervision> {
+    let listener = received_descriptor(socket)?;
+    let first = register(listener.try_clone()?, Interest::READABLE)?;
+    let task = tokio::spawn(async move {
+        // The first call, or the end.
+        let _ = first.readable().await;
+        drop(first);
+        while !is_over(&listener) {
+            match answer(&listener, &ports, &start).await {
+                None => return,
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "the calls of a container about addresses must wait");
                 }
             }
-            let over = libc::POLLHUP | libc::POLLERR | libc::POLLNVAL;
-            if notification::events(listener.get_ref()) & over != 0 {
-                return;
+            if !is_over(&listener) {
+                tokio::time::sleep(RESTART).await;
             }
-            ready.clear_ready();
         }
     });
-    Ok(())
+    Ok(Supervision(task.abort_handle()))
 }
 
-type Listener = tokio::io::unix::AsyncFd<OwnedFd>;
-
-fn respond(listener: &Arc<Listener>, received: Notification, ports: &Arc<PodPorts>) {
-    let Some((socket, address)) = changed(listener.get_ref(), received, ports) else {
-        let _ = notification::answer(listener.get_ref(), received, Answer::Continue);
-        return;
+/// Answers calls until the process that asks has ended.
+async fn answer(
+    listener: &OwnedFd,
+    ports: &PodPorts,
+    start: &impl StartAnswering,
+) -> Option<io::Result<()>> {
+    let answering = async || {
+        let (near, far) = std::os::unix::net::UnixStream::pair()?;
+        near.set_nonblocking(true)?;
+        let listener = listener.as_fd().try_clone_to_owned()?;
+        let Some(process) = start.start(far.into(), listener).await else {
+            return Ok(None);
+        };
+        Ok::<_, io::Error>(Some((process?, UnixStream::from_std(near)?)))
     };
-    match received.call {
-        Call::Bind => {
-            let mut error = notification::execute(Call::Bind, &socket, address);
-            if error == 0 {
-                ports.bound.lock().insert(address.port());
-            } else if error == libc::EINVAL && address.is_ipv6() {
-                error = bind_ipv6_only(&socket, address.port(), ports);
+    let (_process, mut socket) = match answering().await {
+        Ok(started) => started?,
+        Err(error) => return Some(Err(error)),
+    };
+    let mut binding = None;
+    let mut bytes = [0; SIZE];
+    while socket.read_exact(&mut bytes).await.is_ok() {
+        let answer = match Message::decode(&bytes) {
+            Some(message) => ports.answer(message, &mut binding),
+            None => Answer::Continue,
+        };
+        if socket.write_all(&answer.encode()).await.is_err() {
+            break;
+        }
+    }
+    Some(Ok(()))
+}
+
+/// A call of `bind` that is being executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Binding {
+    address: SocketAddr,
+    /// Whether the socket takes no IPv4 connections.
+    is_ipv6_only: bool,
+}
+
+impl PodPorts {
+    /// Decides about a call of a container, and the result of one.
+    pub(super) fn answer(&self, message: Message, binding: &mut Option<Binding>) -> Answer {
+        match message {
+            Message::Bind(asked) => {
+                let address = self.listener(asked);
+                *binding = address.map(|address| Binding {
+                    address,
+                    is_ipv6_only: false,
+                });
+                address.map_or(Answer::Continue, Answer::Execute)
+            }
+            Message::Connect(asked) => self
+                .destination(asked)
+                .map_or(Answer::Continue, Answer::Execute),
+            Message::Bound(error, name) => match binding.take() {
+                Some(tried) => self.bound(tried, error, name, binding),
+                None => Answer::Continue,
+            },
+        }
+    }
+
+    fn bound(
+        &self,
+        tried: Binding,
+        error: i32,
+        name: Option<SocketAddr>,
+        next: &mut Option<Binding>,
+    ) -> Answer {
+        let port = tried.address.port();
+        match error {
+            0 if !tried.is_ipv6_only => drop(self.bound.lock().insert(port)),
+            0 => {
+                if let Some(chosen) = name {
+                    self.ipv6_only.lock().insert(port, chosen.port());
+                }
+            }
+            // A socket that takes no IPv4 connections cannot have the pod's address.
+            libc::EINVAL if tried.address.is_ipv6() && !tried.is_ipv6_only => {
+                *next = Some(Binding {
+                    is_ipv6_only: true,
+                    ..tried
+                });
+                return Answer::Execute(self.ipv6_only_listener(port));
             }
             // A socket that has an address, and a socket of another network namespace, cannot
             // have the pod's address.
-            let is_elsewhere = matches!(error, libc::EINVAL | libc::EADDRNOTAVAIL);
-            let answer = if is_elsewhere {
-                Answer::Continue
-            } else {
-                Answer::Done(error)
-            };
-            let _ = notification::answer(listener.get_ref(), received, answer);
+            libc::EINVAL | libc::EADDRNOTAVAIL => return Answer::Continue,
+            _ => {}
         }
-        // A connection may have to wait.
-        Call::Connect => {
-            let (listener, connecting) = (listener.clone(), ports.connecting.clone());
-            tokio::spawn(async move {
-                let permit = connecting.acquire_owned().await;
-                tokio::task::spawn_blocking(move || {
-                    let error = notification::execute(Call::Connect, &socket, address);
-                    // The server has ended: the machine may have another one.
-                    let is_refused = error == libc::ECONNREFUSED;
-                    let answer = if is_refused {
-                        Answer::Continue
-                    } else {
-                        Answer::Done(error)
-                    };
-                    let _ = notification::answer(listener.get_ref(), received, answer);
-                    drop(permit);
-                });
-            });
-        }
+        Answer::Done(error)
     }
 }
 
-/// Binds a socket that takes no IPv4 connections, and so cannot have the pod's address; returns
-/// the error number, or 0.
-fn bind_ipv6_only(socket: &OwnedFd, port: u16, ports: &PodPorts) -> i32 {
-    let address = ports.ipv6_only_listener(port);
-    let error = notification::execute(Call::Bind, socket, address);
-    if error == 0
-        && let Ok(socket) = socket.try_clone()
-        // The type does not matter for its address.
-        && let Ok(chosen) = TcpListener::from(socket).local_addr()
-    {
-        ports.ipv6_only.lock().insert(port, chosen.port());
-    }
-    error
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::net::Ipv4Addr;
 
-/// Returns the socket and the address in place of the one that the process gave; `None` if the
-/// call is to be executed as it is.
-fn changed(
-    listener: &OwnedFd,
-    received: Notification,
-    ports: &PodPorts,
-) -> Option<(OwnedFd, SocketAddr)> {
-    let bytes = notification::address(listener, received)?;
-    let asked = read(&bytes)?;
-    let address = match received.call {
-        Call::Bind => ports.listener(asked)?,
-        Call::Connect => ports.destination(asked)?,
-    };
-    match notification::socket(listener, received) {
-        Ok(socket) => Some((socket, address)),
-        Err(error) => {
-            tracing::debug!(%error, "cannot reach a socket of a container");
-            None
-        }
+    use super::*;
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn answers_follow_from_results() {
+        let ports = PodPorts::new(Some(Ipv4Addr::new(127, 16, 0, 9)), None);
+        let mut binding = None;
+        let mut answer = |message| ports.answer(message, &mut binding);
+        let all = Message::Bind(address("0.0.0.0:80"));
+        let local = Message::Connect(address("127.0.0.1:80"));
+        let own = Answer::Execute(address("127.16.0.9:80"));
+        assert_eq!(answer(local), Answer::Continue);
+        assert_eq!(answer(all), own);
+        let in_use = Message::Bound(libc::EADDRINUSE, None);
+        assert_eq!(answer(in_use), Answer::Done(libc::EADDRINUSE));
+        assert_eq!(answer(local), Answer::Continue);
+        assert_eq!(answer(all), own);
+        let elsewhere = Message::Bound(libc::EADDRNOTAVAIL, None);
+        assert_eq!(answer(elsewhere), Answer::Continue);
+        assert_eq!(answer(all), own);
+        assert_eq!(answer(Message::Bound(0, None)), Answer::Done(0));
+        assert_eq!(answer(local), own);
+        // A result of no call.
+        assert_eq!(answer(Message::Bound(0, None)), Answer::Continue);
+
+        let six = Message::Bind(address("[::]:90"));
+        assert_eq!(
+            answer(six),
+            Answer::Execute(address("[::ffff:127.16.0.9]:90"))
+        );
+        let refused = Message::Bound(libc::EINVAL, None);
+        assert_eq!(answer(refused), Answer::Execute(address("[::1]:0")));
+        let chosen = Message::Bound(0, Some(address("[::1]:45678")));
+        assert_eq!(answer(chosen), Answer::Done(0));
+        let local = Message::Connect(address("[::1]:90"));
+        assert_eq!(answer(local), Answer::Execute(address("[::1]:45678")));
+        // A socket that has an address already.
+        assert_eq!(
+            answer(six),
+            Answer::Execute(address("[::ffff:127.16.0.9]:90"))
+        );
+        assert_eq!(answer(refused), Answer::Execute(address("[::1]:45678")));
+        assert_eq!(answer(refused), Answer::Continue);
     }
 }
