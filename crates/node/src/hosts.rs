@@ -7,7 +7,7 @@ use std::{
     fmt::Write as _,
     io,
     net::Ipv4Addr,
-    os::unix::fs::FileExt,
+    os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -238,7 +238,9 @@ impl PodNames for Hosts {
 /// In place, because the file is bind-mounted into containers, and with a
 /// single write, so that readers see no partial content.
 fn overwrite(file: &Path, text: &str) -> io::Result<()> {
-    let file = std::fs::File::options().write(true).open(file)?;
+    let mut options = std::fs::File::options();
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let file = options.write(true).custom_flags(flags).open(file)?;
     file.write_all_at(text.as_bytes(), 0)?;
     file.set_len(text.len() as u64)
 }

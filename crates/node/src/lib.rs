@@ -73,6 +73,7 @@ mod memory;
 mod node;
 mod pem;
 mod pod;
+mod pod_threads;
 mod probes;
 mod remover;
 mod sandbox;

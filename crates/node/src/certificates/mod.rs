@@ -14,9 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{Pod, PodCertificateProjection};
 use longshore_client::{Cluster, Error};
 use parking_lot::Mutex;
-use tokio::task::spawn_blocking;
 
-use crate::{events::Note, tokens::account};
+use crate::{events::Note, pod_threads, tokens::account};
 use key::KeyError;
 use request::Requester;
 pub(crate) use state::{CertificateError, Credentials};
@@ -209,7 +208,7 @@ impl PodCertificates {
             return Ok(());
         }
         let kind = source.key_type.clone();
-        let generated = spawn_blocking(move || key::generate(&kind)).await;
+        let generated = pod_threads::run(move || key::generate(&kind)).await;
         let generated = generated.map_err(|_| RequestError::Interrupted)??;
         let (name, created) = self.requester.create(source, &generated.request).await?;
         let pending = Pending::new(name, generated.private, created, delay());

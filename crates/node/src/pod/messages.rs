@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _, Seek as _, SeekFrom},
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -59,7 +59,12 @@ pub(super) fn file(folder: &Path, container: &str) -> PathBuf {
 pub(super) fn create(folder: &Path, container: &str) -> io::Result<PathBuf> {
     let path = file(folder, container);
     fs::create_dir_all(folder.join(MESSAGES_DIR))?;
-    File::create(&path)?;
+    // Whatever a container has put there is not opened.
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(&path)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666))?;
     Ok(path)
 }
@@ -103,12 +108,19 @@ fn limit(pod: &Pod) -> usize {
 }
 
 fn end_of_file(path: &Path) -> io::Result<String> {
-    let mut file = match File::open(path) {
+    let mut options = File::options();
+    // Without mounts, a container can put anything at this path.
+    let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
+    let mut file = match options.read(true).custom_flags(flags).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         file => file?,
     };
     let maximum = MAX_MESSAGE as u64;
-    let length = file.metadata()?.len();
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let length = metadata.len();
     file.seek(SeekFrom::Start(length.saturating_sub(maximum)))?;
     let mut bytes = Vec::new();
     file.take(maximum).read_to_end(&mut bytes)?;
@@ -178,6 +190,29 @@ mod tests {
         assert_eq!(read(&pod(1), 0), Some("why".to_owned()));
         create(folder, "c").unwrap();
         assert_eq!(read(&pod(1), 0), None);
+    }
+
+    #[test]
+    fn a_container_cannot_lead_the_agent_elsewhere_by_its_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let (folder, secret) = (folder.path(), folder.path().join("secret"));
+        fs::write(&secret, "secret").unwrap();
+        let own = container(json!({"terminationMessagePath": "/tmp/message"}));
+        let path = create(folder, "c").unwrap();
+        let replaced_by = |make: &dyn Fn(&Path)| {
+            fs::remove_file(&path).unwrap();
+            make(&path);
+            let message = read(folder, &pod(1), &own, 0, "").unwrap();
+            assert!(message.starts_with("Error on reading"), "{message}");
+            // The next run has an empty file.
+            create(folder, "c").unwrap();
+            assert_eq!(read(folder, &pod(1), &own, 0, ""), None);
+            assert_eq!(fs::read_to_string(&secret).unwrap(), "secret");
+        };
+        let mode = rustix::fs::Mode::RWXU;
+        replaced_by(&|path| rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap());
+        replaced_by(&|path| std::os::unix::fs::symlink(&secret, path).unwrap());
+        replaced_by(&|path| drop(std::os::unix::net::UnixListener::bind(path).unwrap()));
     }
 
     #[test]

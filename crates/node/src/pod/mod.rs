@@ -3,6 +3,7 @@
 mod earlier;
 mod guard;
 mod messages;
+mod processes;
 mod record;
 mod resize;
 mod start;

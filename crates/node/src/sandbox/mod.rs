@@ -2,6 +2,7 @@
 //! namespaces where the kernel allows them, with an init that reaps processes.
 //! It dies with the agent.
 
+mod answering;
 mod child;
 mod command;
 mod features;
@@ -18,6 +19,7 @@ mod start_error;
 mod steps;
 mod stream;
 pub(crate) mod view;
+mod workers;
 
 #[cfg(test)]
 mod tests;

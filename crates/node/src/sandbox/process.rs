@@ -3,19 +3,25 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
+    sync::Arc,
 };
 
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid},
 };
-use tokio::io::{Interest, unix::AsyncFd};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 use super::{
     child::{KILL_ALL, register},
     ports::Supervision,
 };
 
+/// The number of commands that can be entering a container at the same time.
+const ENTERING: usize = 4;
 /// How long a thread of the runtime waits for the end of a process that was killed.
 const SHORTLY: Timespec = Timespec {
     tv_sec: 0,
@@ -30,6 +36,8 @@ pub(crate) struct Process {
     pid: Pid,
     descriptor: AsyncFd<OwnedFd>,
     own_processes: bool,
+    /// Permits for commands that are entering the container.
+    entering: Arc<Semaphore>,
     /// Answers the calls of the container.
     supervision: Option<Supervision>,
     reaped: std::sync::atomic::AtomicBool,
@@ -41,9 +49,17 @@ impl Process {
             pid,
             descriptor: register(descriptor, Interest::READABLE)?,
             own_processes,
+            entering: Arc::new(Semaphore::new(ENTERING)),
             supervision: None,
             reaped: false.into(),
         })
+    }
+
+    /// Waits until a command may enter the container. A container whose files do not answer holds
+    /// up few of the threads that start processes.
+    pub(super) async fn enter(&self) -> io::Result<OwnedSemaphorePermit> {
+        let permit = self.entering.clone().acquire_owned().await;
+        permit.map_err(io::Error::other)
     }
 
     /// Ends the answers to the container's calls with this value.

@@ -1,41 +1,31 @@
-//! The threads that start containers' processes.
-//!
-//! They live as long as the agent, because the kernel sends the parent-death
-//! signal when the parent *thread* ends. A thread waits while the child sets up
-//! the container, so there are several: mounts of a volume that does not answer
-//! hold up one of them. Each starts when it is needed for the first time.
+//! Starts containers' processes.
 
 use std::{
-    ffi::{CString, OsStr},
+    ffi::OsStr,
     io,
     os::{
         fd::{AsRawFd, OwnedFd, RawFd},
         unix::net::UnixStream,
     },
     path::Path,
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc,
-    },
-    thread::JoinHandle,
+    sync::Arc,
 };
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 
 use super::{
-    child::{self, Limits, Listener, Program, Stack, Strings, c_string},
+    answering::Answering,
+    child::{Limits, Listener, Program, Strings, c_string},
     command::Command,
     features::Features,
     filter,
     init::{self, Duties},
-    pipe,
-    ports::{StartAnswering, supervise},
-    process::{self, Process},
+    ports::supervise,
+    process::Process,
     start_error::{StartError, read_report},
     steps::steps,
     stream::{Ends, Wiring},
+    workers::{Request, Workers},
 };
 use crate::cgroups::Group;
 
@@ -45,35 +35,6 @@ pub(crate) struct Started {
     pub(crate) process: Process,
     /// The agent's ends of its streams.
     pub(crate) ends: Ends,
-}
-
-struct Request {
-    program: Program,
-    answer: oneshot::Sender<Result<Child, StartError>>,
-    // Kept open until the child has its own copies.
-    streams: [OwnedFd; 3],
-    _others: Vec<OwnedFd>,
-}
-
-/// A child that is handed from the thread to the requester. If the requester
-/// was dropped, the child is killed.
-struct Child {
-    pid: Pid,
-    descriptor: Option<OwnedFd>,
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        if let Some(descriptor) = &self.descriptor {
-            let _ = rustix::process::pidfd_send_signal(descriptor, Signal::KILL);
-            process::end(descriptor);
-        }
-    }
-}
-
-fn kill_and_reap(pid: Pid) {
-    let _ = rustix::process::kill_process(pid, Signal::KILL);
-    let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
 }
 
 /// Where a command runs.
@@ -92,96 +53,6 @@ impl<'a> Place<'a> {
         match self {
             Self::New => None,
             Self::WithMounts(process) | Self::In(process) => Some(process),
-        }
-    }
-}
-
-/// The number of containers that can be set up at the same time.
-const THREADS: usize = 8;
-
-type Queue = Arc<Mutex<mpsc::Receiver<Request>>>;
-
-/// A thread that starts processes.
-struct Worker {
-    handle: JoinHandle<()>,
-    is_busy: Arc<AtomicBool>,
-}
-
-impl Worker {
-    /// Starts a thread, which reduces `waiting` by each request that it has processed.
-    fn start(queue: Queue, waiting: Arc<AtomicUsize>) -> io::Result<Self> {
-        let is_busy = Arc::new(AtomicBool::new(false));
-        let busy = Arc::clone(&is_busy);
-        let handle = std::thread::Builder::new()
-            .name("longshore-spawn".to_owned())
-            .spawn(move || {
-                child::block_signals();
-                let mut stack = Stack::new();
-                loop {
-                    // The lock is held until the next request is there.
-                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                    let Ok(request) = next else { return };
-                    busy.store(true, Ordering::Relaxed);
-                    let _ = request
-                        .answer
-                        .send(start_child(&request.program, &mut stack));
-                    // The container may use them already.
-                    pipe::close(request.streams);
-                    busy.store(false, Ordering::Relaxed);
-                    waiting.fetch_sub(1, Ordering::Relaxed);
-                }
-            })?;
-        Ok(Self { handle, is_busy })
-    }
-}
-
-/// The threads, and the requests for them.
-struct Workers {
-    requests: mpsc::Sender<Request>,
-    queue: Queue,
-    /// The number of requests that are not processed.
-    waiting: Arc<AtomicUsize>,
-    started: Mutex<Vec<Worker>>,
-}
-
-impl Workers {
-    fn new() -> Self {
-        let (requests, queue) = mpsc::channel();
-        Self {
-            requests,
-            queue: Arc::new(Mutex::new(queue)),
-            waiting: Arc::default(),
-            started: Mutex::default(),
-        }
-    }
-
-    /// Hands a request to a thread, and starts another thread if all are occupied.
-    fn send(&self, request: Request) -> io::Result<()> {
-        let waiting = self.waiting.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting > started.len() && started.len() < THREADS {
-            match Worker::start(self.queue.clone(), self.waiting.clone()) {
-                Ok(worker) => started.push(worker),
-                Err(error) if started.is_empty() => {
-                    self.waiting.fetch_sub(1, Ordering::Relaxed);
-                    return Err(error);
-                }
-                Err(error) => tracing::debug!(%error, "no other thread starts processes"),
-            }
-        }
-        drop(started);
-        let sent = self.requests.send(request);
-        sent.map_err(|_| io::Error::other("the node agent is stopping"))
-    }
-
-    /// Ends the threads.
-    fn end(self) {
-        drop(self.requests);
-        // They end at once, unless one sets up a container. The end of the process ends that, too.
-        let started = self.started.into_inner();
-        let started = started.unwrap_or_else(PoisonError::into_inner).into_iter();
-        for worker in started.filter(|worker| !worker.is_busy.load(Ordering::Relaxed)) {
-            let _ = worker.handle.join();
         }
     }
 }
@@ -245,6 +116,10 @@ impl Spawner {
 
     async fn start_at(&self, place: Place<'_>, command: &Command) -> Result<Started, StartError> {
         let system = StartError::System;
+        let entering = match place.process() {
+            Some(process) => Some(process.enter().await.map_err(system)?),
+            None => None,
+        };
         let user = command.privileges.user;
         let owner = user.filter(|_| !self.features.has_user_namespace());
         let (ends, far) = command.wiring.open(owner).map_err(system)?;
@@ -278,6 +153,7 @@ impl Spawner {
         let request = Request {
             program,
             answer,
+            entering,
             streams: far,
             _others: [report_end]
                 .into_iter()
@@ -288,7 +164,7 @@ impl Spawner {
         };
         let workers = self.workers.as_ref().ok_or_else(stopped)?;
         workers.send(request).map_err(system)?;
-        let mut child = child.await.map_err(|_| stopped())??;
+        let mut child = workers.answered(child).await.ok_or_else(stopped)??;
         let descriptor = child.descriptor.take().ok_or_else(stopped)?;
         let mut process =
             Process::new(child.pid, descriptor, own_processes).map_err(StartError::System)?;
@@ -381,80 +257,12 @@ impl Drop for Spawner {
     }
 }
 
-/// Starts the process that answers the calls of a container, in the container's cgroup.
-struct Answering {
-    workers: Weak<Workers>,
-    init: Arc<OwnedFd>,
-    cgroup: Option<Arc<Group>>,
-}
-
-impl StartAnswering for Answering {
-    async fn start(&self, socket: OwnedFd, listener: OwnedFd) -> Option<io::Result<Process>> {
-        let workers = self.workers.upgrade()?;
-        let requested = self.request(&workers, socket, listener);
-        drop(workers);
-        let child = match requested {
-            Ok(child) => child.await.ok()?,
-            Err(error) => return Some(Err(error)),
-        };
-        let process = child.map_err(io::Error::other).and_then(|mut child| {
-            let descriptor = child.descriptor.take();
-            let descriptor = descriptor.ok_or(io::ErrorKind::NotFound)?;
-            Process::new(child.pid, descriptor, true)
-        });
-        Some(process)
-    }
-}
-
-impl Answering {
-    fn request(
-        &self,
-        workers: &Workers,
-        socket: OwnedFd,
-        listener: OwnedFd,
-    ) -> io::Result<oneshot::Receiver<Result<Child, StartError>>> {
-        // For errors, too: the agent only sees that the process ends.
-        let errors = socket.try_clone()?;
-        let cgroups = cgroup_files(self.cgroup.as_deref());
-        let program = Program::of_init(
-            self.init.as_raw_fd(),
-            vec![CString::from(c"longshore-ports")],
-            [socket.as_raw_fd(), listener.as_raw_fd(), errors.as_raw_fd()],
-            &cgroups,
-        );
-        let (answer, child) = oneshot::channel();
-        workers.send(Request {
-            program,
-            answer,
-            streams: [socket, listener, errors],
-            _others: cgroups,
-        })?;
-        Ok(child)
-    }
-}
-
 /// Opens the files through which a process joins a cgroup. A failure does not prevent its start.
-fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
+pub(super) fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
     let files = group.map(Group::open).transpose();
     let files = files.unwrap_or_else(|error| {
         tracing::debug!(%error, "a cgroup cannot be joined");
         None
     });
     files.unwrap_or_default()
-}
-
-fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError> {
-    let error = |code: i32| StartError::System(io::Error::from_raw_os_error(code));
-    let number = child::start(program, stack).map_err(error)?;
-    let pid = Pid::from_raw(number).ok_or_else(|| error(libc::ESRCH))?;
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(descriptor) => Ok(Child {
-            pid,
-            descriptor: Some(descriptor),
-        }),
-        Err(refused) => {
-            kill_and_reap(pid);
-            Err(StartError::System(refused.into()))
-        }
-    }
 }

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use longshore_node_api::{ContainerUsage, NodeUsage, Usage};
 use tokio::sync::Mutex;
 
-use crate::{cgroups::Group, streams::ContainerProcess};
+use crate::{cgroups::Group, pod_threads, streams::ContainerProcess};
 
 /// Minimum length of a measured period. A tick of the CPU clock is 10 ms.
 const MIN_WINDOW: Duration = Duration::from_millis(200);
@@ -124,7 +124,7 @@ fn nanoseconds(ticks: u64) -> u64 {
 
 /// Takes a sample. Reading the files of all processes can take milliseconds.
 async fn take(ids: Vec<MeasuredProcess>) -> Option<Sample> {
-    tokio::task::spawn_blocking(move || read(&ids)).await.ok()?
+    pod_threads::run(move || read(&ids)).await.ok()?
 }
 
 fn read(ids: &[MeasuredProcess]) -> Option<Sample> {

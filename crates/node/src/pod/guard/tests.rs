@@ -146,7 +146,14 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
         )
     };
     tokio::time::timeout(TEST_TIMEOUT, ending).await.unwrap();
-    assert!(!shared.pod_folder(&uid).exists());
+    // In the background.
+    let folder = shared.pod_folder(&uid);
+    let removed = async {
+        while folder.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TEST_TIMEOUT, removed).await.unwrap();
 }
 
 #[test]

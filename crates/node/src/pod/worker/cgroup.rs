@@ -7,6 +7,7 @@ use crate::{
     cgroups::{Cgroups, Group, Limits, Unavailable},
     events::Note,
     pod::Shared,
+    pod_threads,
 };
 
 /// The text of container runtimes.
@@ -26,7 +27,7 @@ impl Worker {
                 .any(|container| Limits::of_container(&resources, &container.name).is_limiting());
         let (cgroups, uid) = (self.shared.cgroups.clone(), self.uid.clone());
         // The kernel may take some time.
-        let created = tokio::task::spawn_blocking(move || cgroups.for_pod(&uid, &resources)).await;
+        let created = pod_threads::run(move || cgroups.for_pod(&uid, &resources)).await;
         match created {
             Ok(Ok(group)) => {
                 self.cgroup = group;
@@ -49,7 +50,7 @@ impl Worker {
         let limits = Limits::of_container(&self.resources(), name);
         let name = name.to_owned();
         let create = move || Cgroups::for_container(&pod, &name, &limits);
-        match tokio::task::spawn_blocking(create).await {
+        match pod_threads::run(create).await {
             Ok(Ok(group)) => Ok(Some(group)),
             Ok(Err(error)) if error.is_out_of_memory => Err(TOO_LITTLE_MEMORY),
             Ok(Err(error)) => {

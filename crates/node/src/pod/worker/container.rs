@@ -16,6 +16,7 @@ use crate::{
     devices::Allocation,
     environment::ConfigError,
     logs::{LogWriter, Progress, capture},
+    pod_threads,
     sandbox::{Command, StartError},
     sources::References,
     streams::{self, Attachment},
@@ -73,7 +74,7 @@ impl Worker {
             devices,
             cgroup,
         };
-        let prepared = tokio::task::spawn_blocking(move || context.prepare()).await;
+        let prepared = pod_threads::run(move || context.prepare()).await;
         match prepared.unwrap_or_else(|error| Err(PlanError::View(error.to_string()))) {
             Ok(command) => self.spawn(index, command).await,
             // The spec is immutable, and changes of referenced objects may not
@@ -260,6 +261,7 @@ impl Worker {
         self.shared
             .running_containers
             .started(&self.uid, &name, container);
+        self.record_processes();
         self.process_started(index, id);
         let inner = self.inner.clone();
         tokio::spawn(async move {

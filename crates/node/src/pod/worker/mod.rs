@@ -14,6 +14,7 @@ mod resize;
 mod retry;
 mod setup;
 mod stop;
+mod unkillable;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -172,8 +173,14 @@ pub(super) async fn run(
         None if worker.phase.is_terminal() => {}
         None => worker.admit_resources(),
     }
+    let running = async {
+        match worker.wait_for_earlier_processes(messages).await {
+            Some(false) => worker.run_until_removed(messages, &mut reports).await,
+            removed => removed == Some(true),
+        }
+    };
     let removed = tokio::select! {
-        removed = worker.run_until_removed(messages, &mut reports) => removed,
+        removed = running => removed,
         _ = stopping.wait_for(|stop| *stop) => false,
     };
     worker

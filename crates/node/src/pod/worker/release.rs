@@ -4,6 +4,7 @@ use super::Worker;
 use crate::{
     collect::{self, EndedPod},
     pod::VOLUMES_DIR,
+    pod_threads,
 };
 
 impl Worker {
@@ -62,7 +63,7 @@ impl Worker {
             ..Default::default()
         };
         let volumes = self.shared.pod_folder(&self.uid).join(VOLUMES_DIR);
-        let collected = tokio::task::spawn_blocking(move || {
+        let collected = pod_threads::run(move || {
             hook.collect(&EndedPod {
                 metadata: &metadata,
                 volumes: &volumes,

@@ -10,6 +10,7 @@ use crate::{
     allocations::Allocated,
     cgroups::{Group, Limits},
     pod::resize::{self, Allocation, Change},
+    pod_threads,
 };
 
 impl Worker {
@@ -189,7 +190,7 @@ impl Worker {
             pod.set(&after).map_err(text)
         };
         // The kernel may reclaim memory.
-        let result = tokio::task::spawn_blocking(set).await;
+        let result = pod_threads::run(set).await;
         result.map_err(|error| error.to_string())??;
         self.pod_limits = after;
         self.groups.extend(new);

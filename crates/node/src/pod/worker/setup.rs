@@ -1,6 +1,8 @@
 //! Prepares an address, names and volumes before a pod's containers start.
 
-use std::{collections::BTreeMap, fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, fs, net::Ipv4Addr, path::Path, pin::pin, sync::Arc, time::Duration,
+};
 
 use longshore_client::{Error, k8s_openapi::api::core::v1::Pod};
 use longshore_services::ResolverConfig;
@@ -13,7 +15,7 @@ use crate::{
     dns::{self, DnsSettings},
     fill,
     hosts::Host,
-    memory,
+    memory, pod_threads,
     sandbox::PodPorts,
     security,
     sources::{self, References, Sources},
@@ -186,7 +188,7 @@ impl Worker {
         let certificates = certificates.map(|all| all.current()).unwrap_or_default();
         let (pod, claims) = (self.pod.clone(), self.claims.clone());
         // A file system that does not answer must hold up this pod only.
-        let mut preparing = tokio::task::spawn_blocking(move || {
+        let mut preparing = pin!(pod_threads::run(move || {
             let inputs = volumes::Inputs {
                 pod: &pod,
                 lookup: &sources,
@@ -198,7 +200,7 @@ impl Worker {
                 owner,
             };
             volumes::prepare(&inputs, &folder.join(VOLUMES_DIR))
-        });
+        }));
         let prepared = match tokio::time::timeout(SLOW, &mut preparing).await {
             Ok(prepared) => prepared,
             Err(_) => {
@@ -249,7 +251,7 @@ impl Worker {
         }
         let annotations = self.pod.metadata.annotations.clone().unwrap_or_default();
         let folder = folder.to_owned();
-        let filled = tokio::task::spawn_blocking(move || {
+        let filled = pod_threads::run(move || {
             for name in names {
                 let volume = NewVolume {
                     name: &name,

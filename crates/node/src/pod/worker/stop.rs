@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
-use super::{Role, SubtaskMessage, Worker};
+use super::{Role, SubtaskMessage, Worker, unkillable::EXPECTED_END};
 
 /// Substitute for "never" in timers: an `Instant` has a maximum, and a grace
 /// period can be any number in a manifest.
@@ -33,6 +33,7 @@ pub(super) struct Stopping {
 pub(super) struct ContainerStop {
     kill_at: Instant,
     step: StopStep,
+    killed_at: Option<Instant>,
     /// Whether the container had to wait for TERM.
     waited: bool,
     /// The task of the preStop hook.
@@ -47,12 +48,18 @@ enum StopStep {
     Turn,
     Terminated,
     Killed,
+    /// It did not end.
+    Reported,
 }
 
 impl ContainerStop {
     /// Returns when the next step is due at the latest.
     pub(super) fn due(&self) -> Option<Instant> {
-        (self.step != StopStep::Killed).then_some(self.kill_at)
+        match self.step {
+            StopStep::Reported => None,
+            StopStep::Killed => Some(self.killed_at? + EXPECTED_END),
+            _ => Some(self.kill_at),
+        }
     }
 
     /// The grace period can only become shorter.
@@ -104,6 +111,7 @@ impl Worker {
             } else {
                 StopStep::Hook
             },
+            killed_at: None,
             waited: !hook.is_empty(),
             hook,
         };
@@ -149,7 +157,13 @@ impl Worker {
             if stop.step == StopStep::Terminated && stop.kill_at <= now {
                 process.kill();
                 stop.step = StopStep::Killed;
+                stop.killed_at = Some(now);
                 stop.hook.abort_all();
+            }
+            let is_overdue = stop.killed_at.is_some_and(|at| at + EXPECTED_END <= now);
+            if stop.step == StopStep::Killed && is_overdue {
+                stop.step = StopStep::Reported;
+                self.report_unkillable(index);
             }
         }
     }
