@@ -69,7 +69,7 @@ impl HostPorts {
                 known.pod = pod;
             }
             Entry::Vacant(vacant) => {
-                let open = Open::new(listener, target, &self.connections);
+                let open = Open::new(listener, target, self.connections.share(&pod));
                 let open = open.map_err(|error| {
                     report::message(&Failed { listener, error }, &HOST_PORT_REMEDIES)
                 })?;

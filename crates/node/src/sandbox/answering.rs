@@ -13,9 +13,8 @@ use super::{
     child::Program,
     ports::StartAnswering,
     process::Process,
-    spawner::cgroup_files,
     start_error::StartError,
-    workers::{Child, Request, Workers},
+    workers::{Child, Request, Workers, cgroup_files},
 };
 use crate::cgroups::Group;
 

@@ -13,12 +13,10 @@ use rustix::{
 use tokio::{
     io::{Interest, unix::AsyncFd},
     sync::{OwnedSemaphorePermit, Semaphore},
+    task::{AbortHandle, JoinHandle},
 };
 
-use super::{
-    child::{KILL_ALL, register},
-    ports::Supervision,
-};
+use super::child::{KILL_ALL, register};
 
 /// The number of commands that can be entering a container at the same time.
 const ENTERING: usize = 4;
@@ -29,6 +27,22 @@ const SHORTLY: Timespec = Timespec {
 };
 /// The stack of a thread that only waits.
 const REAPER_STACK: usize = 64 << 10;
+
+/// The answers to a container's calls, which end when this value is dropped.
+#[derive(Debug)]
+pub(super) struct Supervision(AbortHandle);
+
+impl Supervision {
+    pub(super) fn of(task: &JoinHandle<()>) -> Self {
+        Self(task.abort_handle())
+    }
+}
+
+impl Drop for Supervision {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// A container's init process. Dropping it kills the container, and reaps it.
 #[derive(Debug)]

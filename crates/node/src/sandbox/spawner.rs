@@ -25,9 +25,8 @@ use super::{
     start_error::{StartError, read_report},
     steps::steps,
     stream::{Ends, Wiring},
-    workers::{Request, Workers},
+    workers::{Request, Workers, cgroup_files},
 };
-use crate::cgroups::Group;
 
 /// A started process and the agent's ends of its streams.
 pub(crate) struct Started {
@@ -255,14 +254,4 @@ impl Drop for Spawner {
             workers.end();
         }
     }
-}
-
-/// Opens the files through which a process joins a cgroup. A failure does not prevent its start.
-pub(super) fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
-    let files = group.map(Group::open).transpose();
-    let files = files.unwrap_or_else(|error| {
-        tracing::debug!(%error, "a cgroup cannot be joined");
-        None
-    });
-    files.unwrap_or_default()
 }

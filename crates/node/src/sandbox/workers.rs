@@ -25,6 +25,7 @@ use super::{
     pipe, process,
     start_error::StartError,
 };
+use crate::cgroups::Group;
 
 pub(super) struct Request {
     pub(super) program: Program,
@@ -199,4 +200,14 @@ fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError
             Err(StartError::System(refused.into()))
         }
     }
+}
+
+/// Opens the files through which a process joins a cgroup. A failure does not prevent its start.
+pub(super) fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
+    let files = group.map(Group::open).transpose();
+    let files = files.unwrap_or_else(|error| {
+        tracing::debug!(%error, "a cgroup cannot be joined");
+        None
+    });
+    files.unwrap_or_default()
 }

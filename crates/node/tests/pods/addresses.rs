@@ -4,7 +4,7 @@ use std::fs;
 
 use super::{helpers::*, *};
 
-/// Binds a socket to an address in memory whose page faults nobody answers.
+/// Binds a socket to an address in memory whose page faults no one answers.
 const BINDS_FROM_MEMORY_THAT_NEVER_ANSWERS: &str = r#"
 import ctypes, fcntl, mmap, os, platform, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -8,6 +8,7 @@
 
 mod forward;
 mod name;
+mod newest;
 mod record;
 mod reply;
 mod resolver_config;

@@ -17,13 +17,12 @@ use futures::future::BoxFuture;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream, UdpSocket},
-    sync::Semaphore,
-    task::JoinSet,
     time::{sleep, timeout},
 };
 
 use super::{
     forward::Forwarder,
+    newest::Newest,
     reply::{Step, Transport, decide},
     sockets::DnsSockets,
     zone::{PodNames, Zone},
@@ -122,25 +121,21 @@ impl Server {
     }
 
     async fn serve_udp(&self, socket: Arc<UdpSocket>) {
-        let mut waiting = JoinSet::new();
+        // A client whose query is given up asks again.
+        let mut waiting = Newest::new(MAX_WAITING);
         let mut packet = vec![0; LARGEST_QUERY];
         loop {
-            let (length, client) = tokio::select! {
-                received = socket.recv_from(&mut packet) => match received {
-                    Ok(received) => received,
-                    Err(error) => {
-                        tracing::debug!(%error, "cannot receive a DNS query");
-                        sleep(RETRY_DELAY).await;
-                        continue;
-                    }
-                },
-                Some(_) = waiting.join_next(), if !waiting.is_empty() => continue,
+            let (length, client) = match socket.recv_from(&mut packet).await {
+                Ok(received) => received,
+                Err(error) => {
+                    tracing::debug!(%error, "cannot receive a DNS query");
+                    sleep(RETRY_DELAY).await;
+                    continue;
+                }
             };
             match self.handle(&packet[..length], Transport::Udp) {
                 Handled::Now(None) => {}
                 Handled::Now(Some(reply)) => send(&socket, &reply, client).await,
-                // The client asks again.
-                Handled::Later(_) if waiting.len() >= MAX_WAITING => {}
                 Handled::Later(reply) => {
                     let socket = socket.clone();
                     waiting.spawn(async move { send(&socket, &reply.await, client).await });
@@ -150,12 +145,9 @@ impl Server {
     }
 
     async fn serve_tcp(&self, listener: &TcpListener) {
-        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let mut open = JoinSet::new();
+        // A client whose connection is closed asks again.
+        let mut open = Newest::new(MAX_CONNECTIONS);
         loop {
-            let Ok(permit) = free.clone().acquire_owned().await else {
-                return;
-            };
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -164,13 +156,11 @@ impl Server {
                     continue;
                 }
             };
-            while open.try_join_next().is_some() {}
             let server = self.clone();
             open.spawn(async move {
                 if let Err(error) = server.serve_connection(stream).await {
                     tracing::trace!(%error, "the connection of a DNS client ended");
                 }
-                drop(permit);
             });
         }
     }

@@ -1,6 +1,9 @@
 //! Open connections, which outlive the listeners that accepted them.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Weak},
+};
 
 use parking_lot::Mutex;
 use rustix::process::{Resource, getrlimit};
@@ -17,36 +20,92 @@ const SHARE_OF_FILES: u64 = 8;
 /// Files of a connection: to the client, and to the endpoint.
 const FILES_PER_CONNECTION: u64 = 2;
 
+/// The part of all connections that one owner may have: no owner can close the Services of all
+/// others.
+const OWNERS_PART: usize = 2;
+
 /// Connections with a common limit. Dropping it closes them.
 #[derive(Debug)]
 pub(crate) struct Connections {
     open: Mutex<JoinSet<()>>,
+    limit: usize,
     free: Arc<Semaphore>,
+    /// What each owner may still open, by the name of the owner.
+    owners: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        Self {
-            open: Mutex::default(),
-            free: Arc::new(Semaphore::new(limit(getrlimit(Resource::Nofile).current))),
-        }
+        Self::with_limit(limit(getrlimit(Resource::Nofile).current))
     }
 }
 
 impl Connections {
-    /// Waits until another connection may be opened.
-    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        self.free.clone().acquire_owned().await.ok()
+    pub(super) fn with_limit(limit: usize) -> Self {
+        Self {
+            open: Mutex::default(),
+            limit,
+            free: Arc::new(Semaphore::new(limit)),
+            owners: Mutex::default(),
+        }
     }
 
-    /// Opens a connection if the limit is not reached.
-    pub(super) fn try_permit(&self) -> Option<OwnedSemaphorePermit> {
-        self.free.clone().try_acquire_owned().ok()
+    /// Returns the connections that an owner may have.
+    pub(crate) fn share(self: &Arc<Self>, owner: &str) -> Share {
+        let mut owners = self.owners.lock();
+        owners.retain(|_, free| free.strong_count() > 0);
+        let known = owners.get(owner).and_then(Weak::upgrade);
+        let own = known.unwrap_or_else(|| {
+            let own = Arc::new(Semaphore::new((self.limit / OWNERS_PART).max(1)));
+            owners.insert(owner.to_owned(), Arc::downgrade(&own));
+            own
+        });
+        Share {
+            all: self.clone(),
+            own,
+        }
+    }
+}
+
+/// The connections of one owner.
+#[derive(Debug, Clone)]
+pub(crate) struct Share {
+    all: Arc<Connections>,
+    own: Arc<Semaphore>,
+}
+
+/// The permit for a connection.
+#[derive(Debug)]
+pub(super) struct Permit {
+    _own: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl Share {
+    /// Waits until another connection may be opened.
+    pub(super) async fn permit(&self) -> Option<Permit> {
+        // In this order: an owner that waits for itself holds up no other.
+        let own = self.own.clone().acquire_owned().await.ok()?;
+        let of_all = self.all.free.clone().acquire_owned().await.ok()?;
+        Some(Permit {
+            _own: own,
+            _of_all: of_all,
+        })
+    }
+
+    /// Opens a connection if no limit is reached.
+    pub(super) fn try_permit(&self) -> Option<Permit> {
+        let own = self.own.clone().try_acquire_owned().ok()?;
+        let of_all = self.all.free.clone().try_acquire_owned().ok()?;
+        Some(Permit {
+            _own: own,
+            _of_all: of_all,
+        })
     }
 
     /// Serves a connection in the background until it ends.
     pub(super) fn serve(&self, connection: impl Future<Output = ()> + Send + 'static) {
-        let mut open = self.open.lock();
+        let mut open = self.all.open.lock();
         while open.try_join_next().is_some() {}
         open.spawn(connection);
     }
@@ -70,5 +129,20 @@ mod tests {
         assert_eq!(limit(Some(1)), 16);
         assert_eq!(limit(Some(1 << 40)), MAX_CONNECTIONS);
         assert_eq!(limit(None), MAX_CONNECTIONS);
+    }
+    #[tokio::test]
+    async fn no_owner_uses_up_the_connections_of_others() {
+        let all = Arc::new(Connections::with_limit(8));
+        let (greedy, again, other) = (all.share("a"), all.share("a"), all.share("b"));
+        let held: Vec<_> = (0..8).filter_map(|_| greedy.try_permit()).collect();
+        assert_eq!(held.len(), 4);
+        assert!(again.try_permit().is_none());
+        let few: Vec<_> = (0..8).filter_map(|_| other.try_permit()).collect();
+        assert_eq!(few.len(), 4);
+        drop(held);
+        assert!(again.permit().await.is_some());
+        drop((greedy, again));
+        drop(all.share("c"));
+        assert_eq!(all.share("a").own.available_permits(), 4);
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio::{sync::watch, task::JoinHandle};
 
-pub(crate) use self::connections::Connections;
+pub(crate) use self::connections::{Connections, Share};
 use crate::{
     objects::Protocol,
     table::{Key, Listener, Target},
@@ -34,13 +34,8 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn new(
-        listener: Listener,
-        target: Target,
-        connections: &Arc<Connections>,
-    ) -> io::Result<Self> {
+    pub(crate) fn new(listener: Listener, target: Target, connections: Share) -> io::Result<Self> {
         let (target, receiver) = watch::channel(target);
-        let connections = connections.clone();
         let task = match listener.protocol {
             Protocol::Udp => {
                 let socket = udp::bind(listener.address)?;
@@ -110,12 +105,13 @@ impl Forwarder {
             }
         }
         let mut failed = Vec::new();
+        let share = self.connections.share(&service.namespace);
         for (listener, target) in wanted {
             if let Some(known) = open.get(&listener) {
                 known.set_target(target);
                 continue;
             }
-            match Open::new(listener, target, &self.connections) {
+            match Open::new(listener, target, share.clone()) {
                 Ok(new) => {
                     open.insert(listener, new);
                 }

@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::{choose::Chooser, connections::Connections};
+use super::{choose::Chooser, connections::Share};
 use crate::table::Target;
 
 /// The length of the queue of connections that are not accepted yet.
@@ -43,7 +43,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 pub(super) async fn serve(
     listener: TcpListener,
     target: watch::Receiver<Target>,
-    connections: Arc<Connections>,
+    connections: Share,
 ) {
     let chooser = Arc::new(Mutex::new(Chooser::default()));
     loop {

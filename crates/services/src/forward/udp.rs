@@ -11,12 +11,15 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{
     net::UdpSocket,
-    sync::{OwnedSemaphorePermit, watch},
+    sync::watch,
     task::JoinSet,
     time::{Instant, sleep, timeout_at},
 };
 
-use super::{choose::Chooser, connections::Connections};
+use super::{
+    choose::Chooser,
+    connections::{Permit, Share},
+};
 use crate::table::Target;
 
 /// How long a client's packets go to the same endpoint after the last of them.
@@ -32,7 +35,7 @@ struct Session {
     /// Connected to the endpoint.
     socket: UdpSocket,
     last: Mutex<Instant>,
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 /// Listens on an address.
@@ -44,11 +47,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
 
 /// Forwards each client's packets to an endpoint of `target`, and the replies to the
 /// client, forever.
-pub(super) async fn serve(
-    socket: UdpSocket,
-    target: watch::Receiver<Target>,
-    connections: Arc<Connections>,
-) {
+pub(super) async fn serve(socket: UdpSocket, target: watch::Receiver<Target>, connections: Share) {
     let socket = Arc::new(socket);
     let mut chooser = Chooser::default();
     let mut sessions: HashMap<SocketAddr, Arc<Session>> = HashMap::new();
@@ -101,7 +100,7 @@ async fn open(
     chooser: &mut Chooser,
     target: &Target,
     client: SocketAddr,
-    connections: &Connections,
+    connections: &Share,
 ) -> Option<Session> {
     let permit = connections.try_permit()?;
     let now = Instant::now();

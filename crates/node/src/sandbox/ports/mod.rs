@@ -23,7 +23,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-pub(super) use supervisor::{StartAnswering, Supervision, supervise};
+pub(super) use supervisor::{StartAnswering, supervise};
 
 use crate::dns::Redirect;
 

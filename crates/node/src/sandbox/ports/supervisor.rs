@@ -11,7 +11,6 @@ use std::{
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, Interest},
     net::UnixStream,
-    task::AbortHandle,
 };
 
 use super::{
@@ -19,7 +18,10 @@ use super::{
     listener::{is_over, received_descriptor},
     message::{Answer, Message, SIZE},
 };
-use crate::sandbox::{Process, child::register};
+use crate::sandbox::{
+    child::register,
+    process::{Process, Supervision},
+};
 
 /// When the process is started again after it has ended before the container.
 const RESTART: Duration = Duration::from_millis(100);
@@ -33,16 +35,6 @@ pub(in crate::sandbox) trait StartAnswering: Send + Sync + 'static {
         socket: OwnedFd,
         listener: OwnedFd,
     ) -> impl Future<Output = Option<io::Result<Process>>> + Send;
-}
-
-/// The answers to a container's calls, which end when this value is dropped.
-#[derive(Debug)]
-pub(in crate::sandbox) struct Supervision(AbortHandle);
-
-impl Drop for Supervision {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// Answers the calls of the listener that the container has sent over `socket`, until all its
@@ -75,7 +67,7 @@ pub(in crate::sandbox) fn supervise(
             }
         }
     });
-    Ok(Supervision(task.abort_handle()))
+    Ok(Supervision::of(&task))
 }
 
 /// Answers calls until the process that asks has ended.

@@ -7,7 +7,10 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6},
     path::PathBuf,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -21,7 +24,7 @@ use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpStream, UdpSocket},
-    sync::Semaphore,
+    sync::oneshot,
     time::timeout,
 };
 
@@ -55,8 +58,8 @@ pub(super) struct Forwarder {
     server_timeout: Duration,
     /// Queries that wait for a reply. Equal queries are sent once, so that a server that sends
     /// them back here causes no loop.
-    waiting: Mutex<HashMap<Key, Reply>>,
-    free: Arc<Semaphore>,
+    waiting: Mutex<HashMap<Key, Waiting>>,
+    asked: AtomicU64,
 }
 
 impl Forwarder {
@@ -67,42 +70,58 @@ impl Forwarder {
             port: PORT,
             server_timeout: SERVER_TIMEOUT,
             waiting: Mutex::default(),
-            free: Arc::new(Semaphore::new(MAX_QUERIES)),
+            asked: AtomicU64::default(),
         })
     }
 
-    /// Returns the reply to a query; `None` if no server replies, or if too many queries wait.
+    /// Returns the reply to a query; `None` if no server replies, or if it has waited for longer
+    /// than too many others.
     pub(super) async fn ask(
         self: &Arc<Self>,
         query: &[u8],
         transport: Transport,
     ) -> Option<Vec<u8>> {
         let (id, rest) = query.split_at_checked(ID)?;
-        let reply = self.reply(transport, Bytes::copy_from_slice(rest))?.await?;
+        let reply = self.reply(transport, Bytes::copy_from_slice(rest)).await?;
         let mut reply = reply.to_vec();
         reply.get_mut(..ID)?.copy_from_slice(id);
         Some(reply)
     }
 
     /// Returns the future reply to a query, which equal queries share.
-    fn reply(self: &Arc<Self>, transport: Transport, rest: Bytes) -> Option<Reply> {
+    fn reply(self: &Arc<Self>, transport: Transport, rest: Bytes) -> Reply {
         let key = (transport, rest);
         let mut waiting = self.waiting.lock();
-        if let Some(reply) = waiting.get(&key) {
-            return Some(reply.clone());
+        if let Some(known) = waiting.get(&key) {
+            return known.reply.clone();
         }
-        let permit = self.free.clone().try_acquire_owned().ok()?;
+        let oldest = waiting.iter().min_by_key(|(_, known)| known.number);
+        let oldest = oldest.map(|(key, _)| key.clone());
+        let oldest = oldest.filter(|_| waiting.len() >= MAX_QUERIES);
+        // Dropped when the map is unlocked: its end locks the map.
+        let _given_up = oldest.and_then(|oldest| waiting.remove(&oldest));
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (end, ended) = oneshot::channel();
         let (servers, query) = (self.servers(), with_random_id(&key.1));
         let limit = self.server_timeout;
-        let done = Done(Arc::downgrade(self), key.clone());
+        let done = Done(Arc::downgrade(self), key.clone(), number);
         let reply = async move {
-            let reply = exchange_any(&servers, &query, transport, limit).await;
-            drop((permit, done));
+            let reply = tokio::select! {
+                reply = exchange_any(&servers, &query, transport, limit) => reply,
+                _ = ended => None,
+            };
+            drop(done);
             reply.map(Bytes::from)
         };
         let reply = reply.boxed().shared();
-        waiting.insert(key, reply.clone());
-        Some(reply)
+        let query = Waiting {
+            number,
+            reply: reply.clone(),
+            _end: end,
+        };
+        waiting.insert(key, query);
+        drop(waiting);
+        reply
     }
 
     fn servers(&self) -> Vec<SocketAddr> {
@@ -134,13 +153,28 @@ fn server(text: &str, port: u16) -> Option<SocketAddr> {
     Some(SocketAddr::V6(address))
 }
 
+/// A query that waits for a reply.
+struct Waiting {
+    number: u64,
+    reply: Reply,
+    /// Ends the query when it is dropped.
+    _end: oneshot::Sender<()>,
+}
+
 /// Forgets a query when it is over.
-struct Done(Weak<Forwarder>, Key);
+struct Done(Weak<Forwarder>, Key, u64);
 
 impl Drop for Done {
     fn drop(&mut self) {
         if let Some(forwarder) = self.0.upgrade() {
-            forwarder.waiting.lock().remove(&self.1);
+            let mut waiting = forwarder.waiting.lock();
+            // An equal query may have been asked after this one was given up.
+            if waiting
+                .get(&self.1)
+                .is_some_and(|known| known.number == self.2)
+            {
+                waiting.remove(&self.1);
+            }
         }
     }
 }

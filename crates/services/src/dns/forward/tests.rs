@@ -111,32 +111,6 @@ async fn servers_that_do_not_reply_are_given_up() {
         None
     );
     assert!(forwarder.waiting.lock().is_empty());
-    assert_eq!(forwarder.free.available_permits(), MAX_QUERIES);
-}
-
-#[tokio::test]
-async fn the_number_of_waiting_queries_is_limited() {
-    let folder = tempfile::tempdir().unwrap();
-    let (_socket, port) = upstream().await;
-    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
-    let queries: Vec<Vec<u8>> = (0..MAX_QUERIES)
-        .map(|number| query(&format!("n{number}.example"), 1))
-        .collect();
-    let mut waiting = futures::stream::FuturesUnordered::new();
-    for query in &queries {
-        waiting.push(forwarder.ask(query, Transport::Udp));
-    }
-    use futures::StreamExt as _;
-    assert!(futures::poll!(waiting.next()).is_pending());
-    assert_eq!(
-        forwarder
-            .ask(&query("more.example", 1), Transport::Udp)
-            .await,
-        None
-    );
-    // A query that waits may be asked again.
-    let again = forwarder.ask(&queries[0], Transport::Udp);
-    assert!(futures::poll!(std::pin::pin!(again)).is_pending());
 }
 
 #[test]
@@ -148,4 +122,41 @@ fn servers_at_an_interface() {
     assert_eq!(show("fe80::1%../lo"), None);
     assert_eq!(show("fe80::1%none-such"), None);
     assert_eq!(show("name.example"), None);
+}
+
+#[tokio::test]
+async fn the_oldest_of_too_many_queries_is_given_up_so_that_others_are_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, port) = upstream().await;
+    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    let good = query("good.example", 7);
+    let expected = answer(&good);
+    // It replies to one name only.
+    tokio::spawn(async move {
+        let mut packet = [0; 512];
+        loop {
+            let (length, client) = socket.recv_from(&mut packet).await.unwrap();
+            let received = &packet[..length];
+            if received[ID..] == query("good.example", 7)[ID..] {
+                socket.send_to(&answer(received), client).await.unwrap();
+            }
+        }
+    });
+    let mut bad = tokio::task::JoinSet::new();
+    for number in 0..u16::try_from(2 * MAX_QUERIES).unwrap() {
+        let forwarder = forwarder.clone();
+        bad.spawn(async move {
+            let query = query(&format!("n{number}.example"), number);
+            assert_eq!(forwarder.ask(&query, Transport::Udp).await, None);
+        });
+    }
+    for _ in 0..MAX_QUERIES {
+        bad.join_next().await.unwrap().unwrap();
+    }
+    assert_eq!(forwarder.waiting.lock().len(), MAX_QUERIES);
+    for _ in 0..3 {
+        let reply = forwarder.ask(&good, Transport::Udp).await;
+        assert_eq!(reply.unwrap(), expected);
+    }
+    assert_eq!(forwarder.waiting.lock().len(), MAX_QUERIES - 1);
 }
