@@ -36,5 +36,6 @@ pub mod names;
 pub mod outcome;
 pub mod progress;
 pub mod role;
+pub mod start_problem;
 pub mod track;
 pub mod usage;

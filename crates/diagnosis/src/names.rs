@@ -58,6 +58,8 @@ pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
 pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
 /// Annotation: the sha256 of the data of the tasks, by name, as JSON.
 pub const DATA: &str = "longshore.dev/data";
+/// Annotation: the first files and folders that were excluded from the code, as a JSON list.
+pub const EXCLUDED: &str = "longshore.dev/excluded";
 /// Annotation: the roles of the run, as a JSON list.
 pub const ROLES: &str = "longshore.dev/roles";
 /// Annotation: when the run was submitted, by the submitter's clock: the server's

@@ -74,6 +74,7 @@ mod kueue;
 pub mod launch;
 mod lines;
 mod live_code;
+pub mod memory;
 mod metric_values;
 pub mod metrics;
 pub mod notifier;

@@ -15,7 +15,7 @@ use super::{
     end::{conclude, stopped, unfollowed},
     left,
     notify::{Notice, notify},
-    usage::{LiveUsage, summarize},
+    usage::{LiveUsage, summarize, warn_of_memory},
 };
 use crate::{
     error::{Error, Kind, Result, exit_code},
@@ -342,6 +342,7 @@ impl<'a> Session<'a> {
         match end? {
             Some(outcome) => {
                 let cluster = self.target.cluster();
+                warn_of_memory(cluster, self.run).await;
                 if is_long(&outcome) {
                     summarize(cluster, self.run).await;
                 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use longshore::{
     client::Cluster,
     launcher::{
-        Run,
+        Run, memory,
         usage::{self, Detail, RunUsageSummary},
     },
 };
@@ -73,6 +73,14 @@ async fn query(cluster: Cluster, run: Arc<Run>, line: watch::Sender<String>) {
         if line.send(text.unwrap_or_default()).is_err() {
             return;
         }
+    }
+}
+
+/// Warns about memory: processes that were killed, and limits that are not enforced.
+pub(super) async fn warn_of_memory(cluster: &Cluster, run: &Run) {
+    let notes = memory::notes(cluster, run);
+    if let Ok(Ok(notes)) = timeout(SUMMARY_TIMEOUT, notes).await {
+        notes.into_iter().for_each(ui::warning);
     }
 }
 

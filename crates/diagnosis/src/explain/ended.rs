@@ -1,7 +1,7 @@
 //! Why a pod failed.
 
 use super::{
-    Cause, ClusterEvidence, Explanation, code, disrupted, port,
+    Cause, ClusterEvidence, Explanation, code, disrupted, excluded, port,
     text::{last_line as last_of, or, short, with_message},
 };
 use crate::evidence::RunPod as _;
@@ -119,9 +119,12 @@ pub(super) fn container(
     if ended.reason == "OOMKilled" {
         let main = pod.spec.containers.iter().find(|known| known.name == name);
         let limit = main.and_then(|main| main.resources.limits.get("memory"));
-        let cause = match limit {
-            Some(limit) => format!("killed: out of memory (limit {limit})"),
-            None => "killed: out of memory".to_owned(),
+        let limit = limit.map_or(String::new(), |limit| format!(" (limit {limit})"));
+        let cause = match ended.exit_code {
+            137 => format!("killed: out of memory{limit}"),
+            code => format!(
+                "a process of the task was killed: out of memory{limit}; its command ended with exit code {code}"
+            ),
         };
         let remedy = "raise its `memory`, or reduce its memory use (smaller batches)";
         let found = Explanation::new(Cause::OutOfMemory, cause, remedy);
@@ -162,13 +165,9 @@ pub(super) fn container(
     }
     let last = said.into_iter().rev().map(last_of);
     let last = last.into_iter().find(|line| !line.is_empty());
-    let found = code::ended(
-        ended.exit_code,
-        ended.signal,
-        last.unwrap_or_default(),
-        &read_log(pod),
-    );
-    (found.seen(seen), true)
+    let last = last.unwrap_or_default();
+    let found = code::ended(ended.exit_code, ended.signal, last, &read_log(pod));
+    (excluded::extend(pod, found, last).seen(seen), true)
 }
 
 /// The remedy to read the log.

@@ -7,6 +7,7 @@ mod code;
 mod container;
 mod disrupted;
 mod ended;
+mod excluded;
 mod image;
 mod job;
 mod missing;

@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use longshore_archive::UnpackError;
-use longshore_diagnosis::names;
+use longshore_diagnosis::{names, start_problem::StartProblem};
 use longshore_resolver::{SpecError, names::NamesError, render::RenderError};
 
 use crate::{data::DataError, store::DownloadError};
@@ -160,16 +160,35 @@ pub enum BootstrapError {
     #[error("no command to run: give one after `--`")]
     NoCommand,
     /// The command does not exist.
-    #[error("command not found: {0}")]
-    NotFound(String),
+    #[error("command not found: {command}{}", because(problem.as_ref().map(|problem| problem.phrase())))]
+    NotFound {
+        /// The command.
+        command: String,
+        /// Why it may not have been found.
+        problem: Option<StartProblem>,
+    },
     /// The command cannot be run.
-    #[error("cannot run {command}: {source}")]
+    #[error("cannot run {command}: {}", described(problem.as_ref(), source))]
     CannotRun {
         /// The command.
         command: String,
-        /// The cause.
+        /// The cause, if it is known, and details.
+        problem: Option<(StartProblem, String)>,
+        /// The system's error.
         source: io::Error,
     },
+}
+
+fn because(problem: Option<&str>) -> String {
+    problem.map_or_else(String::new, |problem| format!(" ({problem})"))
+}
+
+fn described(problem: Option<&(StartProblem, String)>, source: &io::Error) -> String {
+    match problem {
+        Some((problem, details)) if details.is_empty() => problem.phrase().to_owned(),
+        Some((problem, details)) => format!("{}: {details}", problem.phrase()),
+        None => source.to_string(),
+    }
 }
 
 impl BootstrapError {
@@ -178,7 +197,7 @@ impl BootstrapError {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::NotFound(_) => 127,
+            Self::NotFound { .. } => 127,
             Self::CannotRun { .. } => 126,
             Self::Overdue { .. } => 124,
             _ => 125,

@@ -1,10 +1,6 @@
 //! Executes the command of a task.
 
-use std::{
-    ffi::{OsStr, OsString},
-    io,
-    path::Path,
-};
+use std::ffi::{OsStr, OsString};
 
 use longshore_diagnosis::usage::IDLE_EXIT_CODE;
 
@@ -14,6 +10,7 @@ use super::{
     messages::with_termination_message,
     outputs::TaskOutputs,
     prepare::{Prepared, prepare},
+    start::Attempt,
     supervise, terminal, together,
     usage::{Monitor, Subject},
 };
@@ -40,9 +37,8 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
         terminal::wait_for_size();
         let restarts = prepared.config.restarts.clone();
         let limit = restarts.task_limit.as_ref();
-        let name = command.first().map(|word| word.to_string_lossy());
-        let name = name.unwrap_or_default().into_owned();
-        let failed = |source| cannot_run(name.clone(), source, &places.work());
+        let attempt = Attempt::new(&prepared.command, &places.work());
+        let failed = |source| attempt.error(source);
         let monitor = Monitor::start(subject(&prepared));
         let running = outputs.as_ref().map(TaskOutputs::upload_regularly);
         let ended = match &restarts.together {
@@ -93,15 +89,5 @@ fn subject(prepared: &Prepared) -> Subject {
         visible_devices: variable("CUDA_VISIBLE_DEVICES"),
         path: variable("PATH"),
         grace: prepared.grace(),
-    }
-}
-
-pub(super) fn cannot_run(command: String, source: io::Error, work: &Path) -> BootstrapError {
-    // A missing interpreter or library also yields "not found".
-    let is_path = command.contains('/');
-    let exists = is_path && work.join(&command).exists();
-    match source.kind() {
-        io::ErrorKind::NotFound if !exists => BootstrapError::NotFound(command),
-        _ => BootstrapError::CannotRun { command, source },
     }
 }

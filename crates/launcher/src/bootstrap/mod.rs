@@ -20,6 +20,7 @@ mod prepare;
 mod shell;
 mod source;
 mod ssh;
+mod start;
 pub mod supervise;
 mod task;
 mod terminal;

@@ -9,8 +9,8 @@ use std::{
 
 use super::{
     BootstrapError, Places,
-    exec::cannot_run,
     prepare::{Peers, prepare_with},
+    start::Attempt,
     terminal,
 };
 
@@ -23,28 +23,29 @@ const SHELLS: [&str; 2] = ["bash", "sh"];
 /// See [`BootstrapError`].
 pub fn shell() -> BootstrapError {
     let places = Places::default();
-    let (name, _, mut prepared) = match prepared_shell(&places) {
+    let (_, mut prepared) = match prepared_shell(&places) {
         Ok(prepared) => prepared,
         Err(error) => return error,
     };
     terminal::wait_for_size();
-    cannot_run(name, prepared.exec(), &places.work())
+    let attempt = Attempt::new(&prepared, &places.work());
+    attempt.error(prepared.exec())
 }
 
-/// A shell with the environment of the task's command, in its folder: its name, its path if it was
-/// found, and its command.
+/// A shell with the environment of the task's command, in its folder: its path if it was found,
+/// and its command.
 pub(super) fn prepared_shell(
     places: &Places,
-) -> Result<(String, Option<PathBuf>, Command), BootstrapError> {
+) -> Result<(Option<PathBuf>, Command), BootstrapError> {
     let [preferred, other] = SHELLS;
     let command = prepared(places, other)?;
     let path = path_variable(&command);
     Ok(match find(preferred, path.as_deref()) {
         Some(found) => {
             let command = prepared(places, preferred)?;
-            (preferred.to_owned(), Some(found), command)
+            (Some(found), command)
         }
-        None => (other.to_owned(), find(other, path.as_deref()), command),
+        None => (find(other, path.as_deref()), command),
     })
 }
 

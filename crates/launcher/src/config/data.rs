@@ -12,7 +12,7 @@ use longshore_model::Quantity;
 use super::{
     ConfigError, DataEntry, Flags, RunOptions, TaskOptions, Text, code_path,
     layers::Layers,
-    values::{invalid_at, quantity, subdomain},
+    values::{Unit, invalid_at, quantity, subdomain},
 };
 use crate::store::{FORMS, Remote, Store, StoreError};
 
@@ -98,7 +98,7 @@ pub(super) fn cache<const N: usize>(
 ) -> Result<Option<DataCacheSpec>, ConfigError> {
     let limit = options.value(|run| &run.data_cache_limit);
     let bytes = limit.map(|text| {
-        let bytes = quantity("data_cache_limit", text)?.parse::<Quantity>();
+        let bytes = quantity("data_cache_limit", text, Unit::Storage)?.parse::<Quantity>();
         let bytes = bytes.map(|quantity| quantity.value()).unwrap_or_default();
         if !(1.0..=1e18).contains(&bytes) {
             let rule = "use a size of at least 1 byte, as in 100Gi";

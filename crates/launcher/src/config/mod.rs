@@ -67,6 +67,7 @@ pub use sweep_entry::{SweepEntry, SweepValues};
 pub use task_options::TaskOptions;
 pub use template::Template;
 pub use toleration::Toleration;
+pub(crate) use values::fraction_rule;
 pub use values::{Scalar, duration};
 pub use variable::{Variable, VariableSource};
 pub use volume::Volume;
@@ -152,6 +153,8 @@ pub struct RunSpec {
     pub input: Input,
     /// The caller's environment, if the tasks run on this machine.
     pub caller: Option<Caller>,
+    /// The first files and folders that were excluded from the code.
+    pub excluded: Vec<String>,
     /// Ports of tasks to forward to this machine while the run is followed.
     pub forward: Vec<Forward>,
     /// How the tasks receive changes of the code, for `longshore dev`.

@@ -7,7 +7,7 @@ use longshore_model::{Quantity, name};
 use super::{
     ConfigError, TaskOptions, Text,
     layers::Layers,
-    values::{duration_at, invalid_at, quantity},
+    values::{Unit, duration_at, invalid_at, quantity},
 };
 use crate::outputs::{
     DEFAULT_MAX_BYTES, DEFAULT_MAX_FILES, MOST_FILES, MOST_PATTERNS, OutputRequest, check_pattern,
@@ -63,7 +63,7 @@ pub(super) fn resolve<const N: usize>(
 
 /// A size in bytes.
 fn bytes(text: &Text) -> Result<u64, ConfigError> {
-    quantity("output_size_limit", text)?;
+    quantity("output_size_limit", text, Unit::Storage)?;
     let value = text.parse::<Quantity>().map_or(0.0, |size| size.value());
     if value < 1.0 {
         let rule = "use a size such as 500Mi or 20Gi, of at least one byte";

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     ConfigError, Flags, Settings, TaskOptions, Text,
     layers::Layers,
-    values::{duration_at, invalid_at, quantity, subdomain},
+    values::{Unit, duration_at, invalid_at, quantity, subdomain},
     volume,
 };
 
@@ -92,7 +92,7 @@ impl PodSpec {
                 .transpose()?,
         };
         if let Some(size) = options.value(|options| &options.shared_memory) {
-            let size = quantity("shared_memory", size)?;
+            let size = quantity("shared_memory", size, Unit::Memory)?;
             spec.volumes.push((
                 core::Volume {
                     name: "shared-memory".to_owned(),

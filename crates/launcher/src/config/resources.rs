@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     ConfigError, Flags, TaskOptions, Text,
     layers::Layers,
-    values::{check_quantity, invalid_at},
+    values::{Unit, invalid_at, quantity},
 };
 
 /// The names of resources without a domain.
@@ -25,7 +25,7 @@ pub(super) fn merge<const N: usize>(
     for (name, value) in names.iter().zip([&flags.cpu, &flags.memory, &flags.gpu]) {
         if let Some(value) = value {
             let value = Text::from(value.as_str());
-            check_quantity(&format!("--{name}"), &value)?;
+            quantity(&format!("--{name}"), &value, Unit::of(name))?;
             resources.insert(name, value);
         }
     }
@@ -35,7 +35,7 @@ pub(super) fn merge<const N: usize>(
                 "use cpu, memory, gpu, ephemeral-storage, or a full name such as amd.com/gpu";
             return Err(invalid_at("resource", name, rule));
         }
-        check_quantity(&format!("resource {name}"), value)?;
+        quantity(&format!("resource {name}"), value, Unit::of(name))?;
     }
     let resources = resources.into_iter();
     Ok(resources

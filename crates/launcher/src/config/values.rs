@@ -117,23 +117,48 @@ pub(super) fn duration_at(what: &str, text: &Text) -> Result<Duration, ConfigErr
     Ok(Duration::from_secs(total))
 }
 
-/// Rejects a text that is not a quantity, or a negative one.
-pub(super) fn check_quantity(what: &str, value: &Text) -> Result<(), ConfigError> {
-    let quantity = value.parse::<Quantity>().ok();
-    match quantity.is_none_or(|quantity| quantity.value() < 0.0) {
-        true => {
-            let rule = quantity_rule(value, "2, 500m or 4Gi");
-            Err(invalid_at(what, value, rule))
+/// The unit of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// CPUs, also parts of one.
+    Cpus,
+    /// Memory.
+    Memory,
+    /// Storage.
+    Storage,
+    /// Devices, which are not divided.
+    Devices,
+}
+
+impl Unit {
+    /// The unit of a resource of Kubernetes, or of the name `gpu`.
+    pub(super) fn of(resource: &str) -> Self {
+        match resource {
+            "cpu" => Self::Cpus,
+            "memory" => Self::Memory,
+            "ephemeral-storage" => Self::Storage,
+            name if name.starts_with("hugepages-") => Self::Storage,
+            _ => Self::Devices,
         }
-        false => Ok(()),
+    }
+
+    fn examples(self) -> &'static str {
+        match self {
+            Self::Cpus => "2 or 500m",
+            Self::Memory | Self::Storage => "512Mi or 4Gi",
+            Self::Devices => "1",
+        }
     }
 }
 
-/// Rejects a text that is not a quantity.
-pub(super) fn quantity<'a>(what: &str, text: &'a Text) -> Result<&'a str, ConfigError> {
-    match text.parse::<Quantity>() {
-        Ok(_) => Ok(text),
-        Err(_) => Err(invalid_at(what, text, quantity_rule(text, "10Gi"))),
+/// The smallest number of bytes that is not a mistake: memory comes in pages.
+const SMALLEST: f64 = 4096.0;
+
+/// Rejects a text that is not an amount of this unit.
+pub(super) fn quantity<'a>(what: &str, text: &'a Text, unit: Unit) -> Result<&'a str, ConfigError> {
+    match quantity_rule(text, unit) {
+        None => Ok(text),
+        Some(rule) => Err(invalid_at(what, text, rule)),
     }
 }
 
@@ -153,26 +178,54 @@ pub(super) fn check_image(what: &str, image: Option<&Text>) -> Result<(), Config
     }
 }
 
-/// What to write instead of a text that is not a quantity, such as `16GB`.
-fn quantity_rule(text: &str, examples: &str) -> String {
-    let text: String = text.split_whitespace().collect();
-    let begin = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(begin.unwrap_or(text.len()));
-    let unit = unit.to_ascii_uppercase();
+/// What to write instead of a text that is not an amount of this unit, such as `16GB`; `None` if it
+/// is one.
+fn quantity_rule(text: &str, unit: Unit) -> Option<String> {
+    let compact: String = text.split_whitespace().collect();
+    let begin = compact.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, suffix) = compact.split_at(begin.unwrap_or(compact.len()));
+    let is_number = number.parse::<f64>().is_ok();
+    let value = text.parse::<Quantity>().ok().map(|found| found.value());
+    let Some(value) = value.filter(|value| *value >= 0.0) else {
+        let rule = bytes_rule(number, suffix)
+            .filter(|_| is_number && matches!(unit, Unit::Memory | Unit::Storage));
+        return Some(rule.unwrap_or_else(|| format!("use a quantity such as {}", unit.examples())));
+    };
+    match unit {
+        Unit::Cpus => None,
+        Unit::Devices if value.fract() == 0.0 => None,
+        Unit::Devices => Some(format!("use a whole number, such as {}", unit.examples())),
+        Unit::Memory | Unit::Storage if suffix == "m" && value > 0.0 => Some(format!(
+            "the suffix m means thousandths of a byte; write {number}Mi (powers of 1024) or {number}M (powers of 1000)"
+        )),
+        Unit::Memory if value > 0.0 && value < SMALLEST => Some(too_small(value, number)),
+        Unit::Memory | Unit::Storage if value.fract() != 0.0 => Some(too_small(value, number)),
+        Unit::Memory | Unit::Storage => None,
+    }
+}
+
+fn too_small(bytes: f64, number: &str) -> String {
+    format!("this is {bytes} bytes; write the unit, such as {number}Mi or {number}Gi")
+}
+
+/// What to write instead of an amount of storage that is not a whole number of bytes.
+pub(crate) fn fraction_rule(text: &str) -> Option<String> {
+    text.parse::<Quantity>().ok()?;
+    quantity_rule(text, Unit::Storage)
+}
+
+/// How Kubernetes writes a number of bytes with this suffix.
+fn bytes_rule(number: &str, suffix: &str) -> Option<String> {
+    let unit = suffix.to_ascii_uppercase();
     let unit = unit.strip_suffix('B').unwrap_or(&unit);
     let is_known = |unit: &str| ["K", "M", "G", "T", "P", "E"].contains(&unit);
-    if number.parse::<f64>().is_ok() {
-        if let Some(unit) = unit.strip_suffix('I').filter(|unit| is_known(unit)) {
-            return format!("write {number}{unit}i");
-        }
-        if is_known(unit) {
-            let decimal = if unit == "K" { "k" } else { unit };
-            return format!(
-                "write {number}{decimal} (powers of 1000) or {number}{unit}i (powers of 1024)"
-            );
-        }
+    if let Some(unit) = unit.strip_suffix('I').filter(|unit| is_known(unit)) {
+        return Some(format!("write {number}{unit}i"));
     }
-    format!("use a quantity such as {examples}")
+    let decimal = if unit == "K" { "k" } else { unit };
+    is_known(unit).then(|| {
+        format!("write {number}{decimal} (powers of 1000) or {number}{unit}i (powers of 1024)")
+    })
 }
 
 #[cfg(test)]
@@ -205,5 +258,49 @@ mod tests {
         assert_eq!((key.as_str(), value.as_str()), ("team", "a=b"));
         let refused = pair("--label", "team").unwrap_err().to_string();
         assert_eq!(refused, "invalid --label \"team\": write KEY=VALUE");
+    }
+
+    #[test]
+    fn amounts_have_the_unit_of_their_resource() {
+        let ok = ["", "", ""];
+        // Texts, and what the rules for CPUs, bytes and devices contain.
+        let cases = [
+            ("2", ["", "2Mi or 2Gi", ""]),
+            ("500m", ["", "500Mi (powers of 1024)", "whole number"]),
+            ("256m", ["", "256Mi", "whole number"]),
+            ("0.5", ["", "0.5Mi or 0.5Gi", "whole number"]),
+            ("0", ok),
+            ("1.5Gi", ok),
+            ("4096", ok),
+            ("1e9", ok),
+            ("64Gi", ok),
+            ("10%", ["2 or 500m", "512Mi or 4Gi", "such as 1"]),
+            ("A100", ["2 or 500m", "512Mi or 4Gi", "such as 1"]),
+            ("-1", ["2 or 500m", "512Mi or 4Gi", "such as 1"]),
+            (
+                "16GB",
+                [
+                    "2 or 500m",
+                    "write 16G (powers of 1000) or 16Gi",
+                    "such as 1",
+                ],
+            ),
+            ("16gib", ["2 or 500m", "write 16Gi", "such as 1"]),
+            ("512 MB", ["2 or 500m", "write 512M", "such as 1"]),
+        ];
+        for (text, expected) in cases {
+            let units = [Unit::Cpus, Unit::Memory, Unit::Devices];
+            for (unit, expected) in units.into_iter().zip(expected) {
+                let rule = quantity_rule(text, unit).unwrap_or_default();
+                assert!(rule.contains(expected), "{text} {unit:?}: {rule}");
+                assert_eq!(
+                    rule.is_empty(),
+                    expected.is_empty(),
+                    "{text} {unit:?}: {rule}"
+                );
+                let hints_at_thousandths = rule.contains("500m");
+                assert!(!hints_at_thousandths || unit == Unit::Cpus, "{rule}");
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{
     ConfigError, Located, Text, code_path,
-    values::{invalid, invalid_at, quantity, subdomain},
+    values::{Unit, invalid, invalid_at, quantity, subdomain},
 };
 
 /// A volume and its mount path. Exactly one of claim, secret, `config_map`, host and empty
@@ -211,7 +211,7 @@ fn mount(
     if let Some(size) = &volume.empty {
         let limit = match size.as_str() {
             "" => None,
-            _ => Some(Quantity(quantity("empty", size)?.to_owned())),
+            _ => Some(Quantity(quantity("empty", size, Unit::Storage)?.to_owned())),
         };
         planned.empty_dir = Some(core::EmptyDirVolumeSource {
             size_limit: limit,

@@ -53,6 +53,10 @@ pub struct PackedRun<'a> {
     pub data_root: Option<PathBuf>,
 }
 
+/// The number of excluded paths that a run records, and their maximum length.
+const EXCLUDED: usize = 10;
+const MAX_EXCLUDED_PATH: usize = 200;
+
 impl PackedRun<'_> {
     /// The plan before the upload, for a preview and for preflight. Sends no requests: instead
     /// of a signed URL, it contains the bundle's location in the store.
@@ -195,6 +199,13 @@ impl PackedRun<'_> {
 
     fn plan_with(&self, info: Option<&BundleInfo>) -> Result<Plan, LaunchError> {
         let mut spec = self.with_outputs();
+        if let Some(bundle) = &self.bundle
+            && bundle.report.left_out > 0
+        {
+            let examples = bundle.report.left_out_examples.iter();
+            let short = examples.filter(|path| path.len() <= MAX_EXCLUDED_PATH);
+            spec.to_mut().excluded = short.take(EXCLUDED).cloned().collect();
+        }
         if !self.data.is_empty() {
             let place = data::place(self.data_root.as_deref(), self.store.as_ref());
             spec.to_mut().data = data::infos(&self.data, &place, &self.spec.workload)?;

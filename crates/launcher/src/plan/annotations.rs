@@ -49,6 +49,9 @@ impl Planner<'_> {
         if !self.spec.metrics.is_empty() {
             annotations.extend(texts([(names::METRICS, &json(&self.spec.metrics)?)]));
         }
+        if !self.spec.excluded.is_empty() {
+            annotations.extend(texts([(names::EXCLUDED, &json(&self.spec.excluded)?)]));
+        }
         annotations.extend(self.data_annotation(role));
         if let Some(outputs) = &role.outputs {
             let outputs = OutputRequest {

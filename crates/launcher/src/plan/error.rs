@@ -28,6 +28,20 @@ pub enum PlanError {
         /// What is wrong.
         problem: String,
     },
+    /// A part of the run is larger than Kubernetes or the kernel permits.
+    #[error("{what} has {size} bytes, and {holder} can have at most {limit}: {remedy}")]
+    TooLong {
+        /// The part.
+        what: String,
+        /// Its size in bytes.
+        size: usize,
+        /// The object or value that has the limit.
+        holder: &'static str,
+        /// The limit in bytes.
+        limit: usize,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// A number exceeds the range of its field.
     #[error("invalid {option} {value}: use at most {}", i32::MAX)]
     TooLarge {

@@ -3,6 +3,8 @@
 use longshore_schema::{Shape, TypeRef};
 use serde_json::Value;
 
+use crate::config::fraction_rule;
+
 /// Rejects values of the wrong type, and names their field. Quantities that are numbers, as in
 /// `cpu: 2`, become strings, which the Rust types require. Unknown fields are ignored.
 pub(super) fn check(root: TypeRef, object: &mut Value) -> Result<(), String> {
@@ -41,13 +43,9 @@ fn visit(at: TypeRef, value: &mut Value, path: &mut String) -> Result<(), String
             }
         }
         (Shape::Quantity, Value::Number(number)) => *value = Value::String(number.to_string()),
+        (Shape::Quantity, Value::String(text)) => check_bytes(path, text)?,
         (
-            Shape::String
-            | Shape::IntOrString
-            | Shape::Quantity
-            | Shape::Time
-            | Shape::MicroTime
-            | Shape::Bytes,
+            Shape::String | Shape::IntOrString | Shape::Time | Shape::MicroTime | Shape::Bytes,
             Value::String(_),
         )
         | (Shape::Boolean, Value::Bool(_))
@@ -60,6 +58,16 @@ fn visit(at: TypeRef, value: &mut Value, path: &mut String) -> Result<(), String
         }
     }
     Ok(())
+}
+
+/// Rejects thousandths of a byte, such as `256m` of memory, which Kubernetes rounds up to a byte.
+fn check_bytes(path: &str, text: &str) -> Result<(), String> {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    let is_bytes = ["memory", "ephemeral-storage", "storage", "sizeLimit"].contains(&field);
+    match fraction_rule(text).filter(|_| is_bytes) {
+        Some(rule) => Err(format!("field \"{path}\" is {text:?}: {rule}")),
+        None => Ok(()),
+    }
 }
 
 fn is_in_range(number: &serde_json::Number, is_narrow: bool) -> bool {

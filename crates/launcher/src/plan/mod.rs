@@ -24,6 +24,7 @@ mod restarts;
 mod restricted;
 mod secrets;
 mod service;
+mod sizes;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -181,18 +182,22 @@ pub fn plan(
     };
     planner.check_data()?;
     let roles = spec.roles.iter().map(|role| {
+        let job = planner.job(role)?;
+        planner.check_sizes(role, &job)?;
         Ok(PlannedRole {
             role: run_role(role),
-            job: planner.job(role)?,
+            job,
         })
     });
     let roles = roles.collect::<Result<_, _>>()?;
+    let config = planner.config()?;
+    planner.check_secret(&config)?;
     // A JobSet creates its own Service.
     let has_service = spec.has_peers() && spec.workload != Workload::JobSet;
     Ok(Plan {
         run: run.clone(),
         namespace: namespace.to_owned(),
-        config: planner.config()?,
+        config,
         bundle: planner.bundle_secret(),
         service: has_service.then(|| planner.service()),
         roles,

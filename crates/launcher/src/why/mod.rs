@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::{
     cluster_evidence::{self, Query},
-    kueue, notifier_trouble, queries,
+    kueue, memory, notifier_trouble, queries,
     run::Run,
     usage::{self, Detail},
 };
@@ -116,6 +116,10 @@ pub fn why<'a>(
         let mut why = query_and_explain(cluster, run).await?;
         if why.state == State::Running {
             why.notes = idle_gpus(cluster, run).await;
+        }
+        let memory = memory::notes(cluster, run);
+        if let (Some(notes), _) = queries::seen("memory", QUERY_TIMEOUT, memory).await {
+            why.notes.extend(notes);
         }
         let webhook = notifier_trouble::trouble(cluster, run);
         let (webhook, problem) = queries::seen("webhook", QUERY_TIMEOUT, webhook).await;

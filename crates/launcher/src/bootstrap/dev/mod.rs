@@ -12,9 +12,7 @@ mod tests;
 
 use std::{ffi::OsString, time::Duration};
 
-use super::{
-    BootstrapError, Places, exec::cannot_run, messages::with_termination_message, prepare,
-};
+use super::{BootstrapError, Places, messages::with_termination_message, prepare, start::Attempt};
 use crate::bundle::Listing;
 
 pub use receive::receive;
@@ -37,11 +35,10 @@ pub fn dev(command: &[OsString], grace: Duration) -> Result<i32, BootstrapError>
         // Before the command, or the links of the caller, add files that are not code.
         let code = Listing::of_folder(&places.work());
         let prepared = prepare::prepare(&places, command, |name| std::env::var(name).ok())?;
+        let attempt = Attempt::new(&prepared.command, &places.work());
         let supervised =
             Supervisor::start(&places, prepared.command, grace, code).and_then(Supervisor::run);
-        let name = command.first().map(|word| word.to_string_lossy());
-        let name = name.unwrap_or_default().into_owned();
-        supervised.map_err(|source| cannot_run(name, source, &places.work()))
+        supervised.map_err(|source| attempt.error(source))
     };
     with_termination_message(run())
 }

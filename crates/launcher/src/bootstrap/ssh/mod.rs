@@ -18,7 +18,7 @@ use std::{
 use longshore_ssh::{Program, Request, Terminal, hello, sftp};
 use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
 
-use super::{BootstrapError, Places, exec::cannot_run, shell::prepared_shell, terminal};
+use super::{BootstrapError, Places, shell::prepared_shell, start::Attempt, terminal};
 pub use signal::signal;
 
 /// Executes the request of a session, which the client sends to the standard input. Returns when
@@ -29,7 +29,7 @@ pub use signal::signal;
 pub fn ssh() -> Result<(), BootstrapError> {
     let request = receive().map_err(|source| BootstrapError::Ssh { source })?;
     let places = Places::default();
-    let (name, path, mut command) = prepared_shell(&places)?;
+    let (path, mut command) = prepared_shell(&places)?;
     if request.program == Program::Sftp {
         return serve_files(&command).map_err(|source| BootstrapError::Ssh { source });
     }
@@ -49,7 +49,8 @@ pub fn ssh() -> Result<(), BootstrapError> {
     for (name, value) in &request.variables {
         command.env(OsStr::from_bytes(name), OsStr::from_bytes(value));
     }
-    Err(cannot_run(name, command.exec(), &places.work()))
+    let attempt = Attempt::new(&command, &places.work());
+    Err(attempt.error(command.exec()))
 }
 
 /// Reads the request. A terminal passes its bytes through unchanged meanwhile, and gets the modes

@@ -1,12 +1,12 @@
 //! Tests of the command of a task, and of what it needs.
 
-use std::{fs, io, process::Command};
+use std::{fs, path::Path, process::Command};
 
-use longshore_diagnosis::names;
+use longshore_diagnosis::{names, start_problem::StartProblem};
 
 use super::{pod, role};
 use crate::{
-    bootstrap::{BootstrapError, exec::cannot_run, fetch_into},
+    bootstrap::{BootstrapError, fetch_into, start::Attempt},
     restarts::{RunKey, Together},
     sweep::{Retry, Sweep},
 };
@@ -127,20 +127,133 @@ fn missing_files_and_variables_are_named() {
     assert!(message(pod.prepare("main", "0", &["true"])).contains("run.json"));
 }
 
+/// Starts a command in a folder, and returns the error.
+fn start_error(folder: &Path, words: &[&str], variables: &[(&str, &str)]) -> BootstrapError {
+    let mut command = Command::new(words[0]);
+    command
+        .args(&words[1..])
+        .current_dir(folder)
+        .envs(variables.iter().copied());
+    let attempt = Attempt::new(&command, folder);
+    attempt.error(command.spawn().unwrap_err())
+}
+
 #[test]
-fn missing_and_non_executable_commands_are_distinguished() {
+fn the_cause_of_a_failed_start_is_found() {
+    use std::os::unix::fs::PermissionsExt as _;
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("script"), "#!/no/such/interpreter\n").unwrap();
-    let error = |word: &str, kind| cannot_run(word.into(), io::Error::from(kind), folder.path());
-    let missing = error("pyton", io::ErrorKind::NotFound);
-    assert_eq!(
-        (missing.to_string().as_str(), missing.exit_code()),
-        ("command not found: pyton", 127)
+    let write = |name: &str, content: &[u8], mode: u32| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let elf = |machine: u8, interpreter: &[u8]| {
+        let mut bytes = fs::read("/proc/self/exe").unwrap()[..64].to_vec();
+        bytes[18] = machine;
+        // One program header, for the dynamic loader.
+        bytes[32..40].copy_from_slice(&64_u64.to_le_bytes());
+        bytes[54..58].copy_from_slice(&[56, 0, 1, 0]);
+        let mut header = [0; 56];
+        header[0] = 3;
+        header[8..16].copy_from_slice(&120_u64.to_le_bytes());
+        header[32..40].copy_from_slice(&(interpreter.len() as u64).to_le_bytes());
+        bytes.extend(header);
+        bytes.extend(interpreter);
+        bytes
+    };
+    let own = fs::read("/proc/self/exe").unwrap()[18];
+    write("script", b"echo hello\n", 0o755);
+    write("empty", b"", 0o755);
+    write("windows", b"#!/bin/sh\r\necho\r\n", 0o755);
+    write("interpreter", b"#!/no/such/python\n", 0o755);
+    write("plain.py", b"#!/bin/sh\n", 0o644);
+    write("other", &elf(own ^ 0x55, b"/lib/ld.so\0"), 0o755);
+    write("loader", &elf(own, b"/no/ld.so\0"), 0o755);
+    fs::create_dir(folder.path().join("src")).unwrap();
+    let large = "x".repeat(140_000);
+    let cases: &[(&[&str], u8, &str)] = &[
+        (&["pyton"], 127, "command not found: pyton"),
+        (&["./gone"], 127, "command not found: ./gone"),
+        (
+            &["python3 t.py"],
+            127,
+            "command not found: python3 t.py (no program has this name, which contains spaces)",
+        ),
+        (
+            &["plain.py"],
+            127,
+            "command not found: plain.py (a file of this name is in the folder of the code, but not on PATH)",
+        ),
+        (
+            &["./script"],
+            126,
+            "cannot run ./script: its first line does not name an interpreter",
+        ),
+        (&["./empty"], 126, "cannot run ./empty: the file is empty"),
+        (
+            &["./windows"],
+            126,
+            "cannot run ./windows: its first line ends with a carriage return",
+        ),
+        (
+            &["./interpreter"],
+            126,
+            "cannot run ./interpreter: the interpreter in its first line does not exist: /no/such/python",
+        ),
+        (
+            &["./plain.py"],
+            126,
+            "cannot run ./plain.py: the file is not executable",
+        ),
+        (&["./src"], 126, "cannot run ./src: it is a folder"),
+        (
+            &["./other"],
+            126,
+            "cannot run ./other: it is built for another architecture",
+        ),
+        (
+            &["./loader"],
+            126,
+            "cannot run ./loader: its dynamic loader does not exist: /no/ld.so",
+        ),
+        (
+            &["true", "a", &large],
+            126,
+            "cannot run true: an argument is too large: number 2 has 140001 bytes, and the system permits 131072",
+        ),
+    ];
+    for (words, code, expected) in cases {
+        let error = start_error(folder.path(), words, &[]);
+        assert_eq!(
+            (error.to_string().as_str(), error.exit_code()),
+            (*expected, *code)
+        );
+    }
+    let error = start_error(folder.path(), &["true"], &[("LARGE", &large)]);
+    let expected = "cannot run true: a variable is too large: LARGE has 140007 bytes, and the system permits 131072";
+    assert_eq!(error.to_string(), expected);
+    let many: Vec<(String, &str)> = (0..40)
+        .map(|index| (format!("V{index}"), &large[..120_000]))
+        .collect();
+    let many: Vec<(&str, &str)> = many
+        .iter()
+        .map(|(name, value)| (name.as_str(), *value))
+        .collect();
+    let error = start_error(folder.path(), &["true"], &many);
+    assert!(
+        error
+            .to_string()
+            .contains("its arguments and variables are too large: "),
+        "{error}"
     );
-    assert_eq!(error("./gone", io::ErrorKind::NotFound).exit_code(), 127);
-    assert_eq!(error("./script", io::ErrorKind::NotFound).exit_code(), 126);
-    assert_eq!(
-        error("./script", io::ErrorKind::PermissionDenied).exit_code(),
-        126
-    );
+}
+
+#[test]
+fn each_problem_has_a_phrase_of_its_own_and_a_remedy() {
+    for problem in StartProblem::ALL {
+        let text = format!("cannot run a: {}: details", problem.phrase());
+        assert_eq!(StartProblem::in_text(&text), Some(problem));
+        assert!(!problem.remedy().is_empty());
+    }
+    assert_eq!(StartProblem::in_text("command not found: a"), None);
 }

@@ -116,6 +116,7 @@ fn resolve_options(
         roles,
         input: flags.input,
         caller: None,
+        excluded: Vec::new(),
         data_cache: data::cache(options)?,
         data: Vec::new(),
         forward,

@@ -209,8 +209,12 @@ fn an_invalid_quantity_gets_a_suggestion() {
             "write 512k (powers of 1000) or 512Ki (powers of 1024)",
         ),
         ("16g", "write 16G (powers of 1000) or 16Gi (powers of 1024)"),
-        ("much", "use a quantity such as 2, 500m or 4Gi"),
-        ("-1", "use a quantity such as 2, 500m or 4Gi"),
+        (
+            "256m",
+            "the suffix m means thousandths of a byte; write 256Mi (powers of 1024) or 256M (powers of 1000)",
+        ),
+        ("much", "use a quantity such as 512Mi or 4Gi"),
+        ("-1", "use a quantity such as 512Mi or 4Gi"),
     ] {
         let flags = Flags {
             memory: Some(text.into()),

@@ -205,3 +205,61 @@ fn tasks_of_dev_are_supervised() {
     ];
     assert_eq!(*command, json!(expected));
 }
+
+#[test]
+fn what_is_too_large_is_refused_by_name() {
+    let refused = |settings: &str, command: &[&str]| {
+        let settings = Settings::parse(settings, Path::new("longshore.toml")).unwrap();
+        let flags = Flags {
+            command: command.iter().map(ToString::to_string).collect(),
+            ..Flags::default()
+        };
+        let spec = resolve(&settings, &flags, "code").unwrap();
+        let planned = plan(&spec, &RunName::new("code", "ab2cd"), "default", None);
+        planned.err().map(|error| error.to_string())
+    };
+    let text = |size: usize| "x".repeat(size);
+    let files: Vec<String> = (0..6_000).map(|index| format!("{index:0>48}")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let variables = |size: usize| -> String {
+        let lines = (0..20).map(|index| format!("A{index} = '{}'\n", text(size)));
+        format!("[env]\n{}", lines.collect::<String>())
+    };
+    let large = text(131_072);
+    // The settings, the command, and the begin of the error.
+    let cases: [(String, Vec<&str>, &str); 5] = [
+        (String::new(), files, "the command of role \"main\" has "),
+        (
+            String::new(),
+            vec!["a", &large],
+            "argument 1 of the command of role \"main\" has 131072 bytes, and an argument can have at most 131071: ",
+        ),
+        (
+            format!("[env]\nA = '{}'", text(131_070)),
+            vec!["a"],
+            "the variable A of role \"main\" has 131072 bytes",
+        ),
+        (
+            variables(100_000),
+            vec!["a"],
+            "the configuration of the run, with its variables, has 2",
+        ),
+        (
+            format!("[annotations]\nb = '{}'", text(300_000)),
+            vec!["a"],
+            "the annotation b has ",
+        ),
+    ];
+    for (settings, command, begin) in cases {
+        let error = refused(&settings, &command).unwrap_or_default();
+        assert!(error.starts_with(begin), "{begin}: {:.200}", error);
+        assert!(error.contains(": "), "{error:.200}");
+    }
+    // Just below the limits.
+    assert_eq!(refused("", &["a", &text(131_071)]), None);
+    assert_eq!(
+        refused(&format!("[env]\nA = '{}'", text(131_069)), &["a"]),
+        None
+    );
+    assert_eq!(refused(&variables(40_000), &["a"]), None);
+}

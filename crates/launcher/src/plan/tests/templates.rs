@@ -74,6 +74,12 @@ fn invalid_templates() {
             "{error}"
         );
     }
+    assert_eq!(
+        refused(
+            "spec]\ncontainers = [{ name = 'main', resources = { limits = { memory = '256m' } } }]"
+        ),
+        "invalid pod template for role \"main\": field \"spec.template.spec.containers[0].resources.limits.memory\" is \"256m\": the suffix m means thousandths of a byte; write 256Mi (powers of 1024) or 256M (powers of 1000); correct `template` or `affinity`"
+    );
     let replaced = "spec]\ncontainers = [{ '$patch' = 'replace' }, { name = 'other' }]";
     assert!(refused(replaced).contains("the container \"main\" must stay"));
 }

@@ -78,16 +78,16 @@ impl Worker {
     }
 }
 
-/// Says once, in the log and in an event of the Node, that limits are not enforced.
+/// Reports that limits are not enforced: once in the log, and for each pod in an event of the Node,
+/// which the launcher shows with the pod's run.
 fn report_unavailable(shared: &Shared, error: &Unavailable) {
-    if !shared.cgroups.is_first_report() {
-        return;
-    }
     let message = format!(
         "limits of CPU and memory are not enforced: {error}; run the cluster as root, or in a \
          cgroup of its own: systemd-run --user --scope --property=Delegate=yes longshore up"
     );
-    tracing::warn!("{message}");
+    if shared.cgroups.is_first_report() {
+        tracing::warn!("{message}");
+    }
     let note = Note {
         warning: true,
         reason: "LimitsNotEnforced",
