@@ -104,7 +104,7 @@ fn invalid_values_in_longshore_toml_are_reported_with_line_column_and_rule() {
         ),
         (
             "[resources]\ncpu = '2 cores'",
-            "3:7: invalid resource cpu \"2 cores\": use a quantity such as 2, 500m or 4Gi",
+            "3:7: invalid resource cpu \"2 cores\": use a quantity such as 2 or 500m",
         ),
         (
             "[roles.a]\nresources = { memory = '1Zi' }",
