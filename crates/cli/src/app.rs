@@ -33,7 +33,7 @@ use crate::{
     after_help = "Examples:
   longshore run -- python train.py             run the current folder's code
   longshore run --role worker=2 -- hostname    run several tasks
-  longshore logs last                          print the logs of the newest run
+  longshore logs last                          print the logs of your newest run
   longshore up                                 start an embedded cluster that stays
 
 Exit codes: that of the command if it ran; 1 failed; 2 usage; 3 cluster unreachable,

@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 use crate::{
     error::{Error, Kind, Result},
     fetch_outputs,
+    owners::Access,
     place::{self, Place, task_of},
     target::Target,
 };
@@ -40,7 +41,7 @@ pub(crate) async fn copy(
     to: &Path,
 ) -> Result<Option<(Fetched, PathBuf)>> {
     let cluster = target.cluster();
-    let found = place::find(cluster, namespace, task).await?;
+    let found = place::find(cluster, namespace, task, Access::Read).await?;
     let Some((run, task)) = ended_task(&found)? else {
         return Ok(None);
     };

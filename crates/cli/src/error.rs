@@ -167,7 +167,7 @@ impl From<longshore::client::Error> for Error {
                 "the cluster does not know your credentials: sign in again, or choose another --context",
             ),
             _ if error.is_forbidden() => result(Kind::Cluster).hint(
-                "ask the cluster administrator for the permission, or choose another --namespace",
+                "ask the cluster administrator for the permission (`longshore role` prints a manifest for all commands), or choose another --namespace",
             ),
             _ => result(Kind::Failed),
         }
@@ -194,6 +194,14 @@ impl From<longshore::launcher::runs::RunsError> for Error {
             ambiguous @ Runs::Ambiguous { .. } => {
                 Self::from_source(Kind::Usage, &ambiguous).hint("use a longer prefix")
             }
+            pattern @ Runs::Pattern { .. } => Self::from_source(Kind::Usage, &pattern)
+                .hint("quote the pattern, as in 'sweep-*'; * stands for any characters, ? for one"),
+            none @ Runs::NoMatch { .. } => {
+                Self::from_source(Kind::Failed, &none).hint("`longshore runs` lists them")
+            }
+            others @ Runs::OfOthers { .. } => Self::from_source(Kind::Usage, &others).hint(
+                "name a run of another user in full; commands that change it also need --all-users",
+            ),
             other => Self::from_source(Kind::Failed, &other),
         }
     }

@@ -25,6 +25,7 @@ mod last_event;
 mod log_lines;
 mod metric_columns;
 mod output;
+mod owners;
 mod place;
 mod printer;
 mod progress;

@@ -12,6 +12,7 @@ use longshore::{
 use crate::{
     bootstrap_program::program_of,
     error::{Error, Kind, Result},
+    owners::Access,
     place::{self, Container, Place},
 };
 
@@ -27,8 +28,14 @@ pub(crate) struct TaskContainer {
 
 impl TaskContainer {
     /// Finds the container of a task by its name, or that of the first running task of a run.
-    pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Result<Self> {
-        let place = match place::find(cluster, namespace, text).await? {
+    /// Asks if the run belongs to another user.
+    pub(crate) async fn find(
+        cluster: &Cluster,
+        namespace: &str,
+        text: &str,
+        access: Access,
+    ) -> Result<Self> {
+        let place = match place::find(cluster, namespace, text, access).await? {
             Place::Run(run) => first_running(cluster, &run).await?,
             Place::Tasks {
                 run,

@@ -180,6 +180,26 @@ pub(crate) fn prompt(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// Asks a question, and returns true after `y` or `yes`.
+pub(crate) async fn confirm(question: &str) -> bool {
+    prompt(question);
+    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
+    let answer = tokio::task::spawn_blocking(|| {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|_| line)
+    });
+    tokio::select! {
+        answer = answer => match answer {
+            Ok(Ok(line)) => matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"),
+            _ => false,
+        },
+        _ = tokio::signal::ctrl_c() => {
+            note("");
+            false
+        }
+    }
+}
+
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: impl AsRef<str>) {
     note(warned(text.as_ref()));

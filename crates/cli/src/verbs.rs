@@ -9,6 +9,8 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     (&["remove", "del", "purge"], &["rm"]),
     (&["submit", "launch", "exec-run", "job"], &["run"]),
     (&["start", "init", "create-cluster"], &["up", "run"]),
+    (&["unpause", "unsuspend", "continue"], &["resume"]),
+    (&["rbac", "permissions", "rights"], &["role"]),
     (&["log", "tail"], &["logs"]),
     (&["inspect", "info", "show"], &["describe", "why"]),
     (&["explain", "events", "debug"], &["why", "describe"]),

@@ -18,6 +18,12 @@ pub const RUN: &str = "longshore.dev/run";
 pub const ROLE: &str = "longshore.dev/role";
 /// Label of sweeps: the name of the run, or of the first run of its combinations.
 pub const SWEEP: &str = "longshore.dev/sweep";
+/// Label: the owner of the run, in a form that fits a label. Annotation: the cluster's name for the
+/// owner.
+pub const OWNER: &str = "longshore.dev/owner";
+/// Annotation: the owner of the run by a name of the owner's machine, if the cluster does not tell
+/// names of users.
+pub const LOCAL_OWNER: &str = "longshore.dev/local-owner";
 /// Label of the objects that notify about a run: its name.
 pub const NOTIFIES: &str = "longshore.dev/notifies";
 /// Where the URL of a webhook is mounted.

@@ -151,7 +151,8 @@ pub(crate) fn raised(py: Python<'_>, failure: Failure) -> PyErr {
 /// The class of an error about the name of a run.
 fn of_runs(error: &RunsError) -> &'static str {
     match error {
-        RunsError::Ambiguous { .. } => "InvalidError",
+        RunsError::Ambiguous { .. } | RunsError::Pattern { .. } => "InvalidError",
+        RunsError::NotOwn { .. } => "KubeError",
         _ => "NotFoundError",
     }
 }

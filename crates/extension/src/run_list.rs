@@ -3,17 +3,21 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use longshore::launcher::{
-    config::duration,
-    runs::{self, RunFilter, StateFilter},
-    tag::TagChange,
+use longshore::{
+    LabelSelector,
+    launcher::{
+        Owner,
+        config::duration,
+        runs::{self, RunFilter, StateFilter},
+        tag::TagChange,
+    },
 };
 use pyo3::{prelude::*, types::PyList};
 
 use crate::{
     cluster::Cluster,
     errors::{Failure, raise},
-    runs::Run,
+    runs::{Allowed, Run},
     tracking::{check_tags, invalid},
     value::{from_serde, rfc3339},
 };
@@ -21,7 +25,7 @@ use crate::{
 /// The runs of a namespace, or of all namespaces, newest first: each with its summary, as
 /// `longshore runs --output json` prints it.
 #[pyfunction]
-#[pyo3(signature = (cluster, *, namespace, all_namespaces, states, tags, name, since, limit))]
+#[pyo3(signature = (cluster, *, namespace, all_namespaces, states, tags, name, since, mine, all_users, limit))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
 pub(crate) fn list_runs<'py>(
     py: Python<'py>,
@@ -32,6 +36,8 @@ pub(crate) fn list_runs<'py>(
     tags: Vec<TagChange>,
     name: Option<&str>,
     since: Option<&Bound<'py, PyAny>>,
+    mine: bool,
+    all_users: bool,
     limit: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let states = states.iter().map(|state| state.parse::<StateFilter>());
@@ -55,7 +61,13 @@ pub(crate) fn list_runs<'py>(
     };
     let known = cluster.clone();
     let listing = async move {
-        let mut found = runs::list(&cluster, namespace.as_deref()).await?;
+        let mut selector = LabelSelector::everything();
+        if mine {
+            let me = Owner::current(&cluster).await?;
+            selector = me.selector()?;
+            filter.owner = Some(me);
+        }
+        let mut found = runs::list_matching(&cluster, namespace.as_deref(), &selector).await?;
         found.retain(|run| filter.matches(run));
         found.truncate(limit.unwrap_or(usize::MAX));
         Ok::<_, Failure>(found)
@@ -63,7 +75,8 @@ pub(crate) fn list_runs<'py>(
     face.run(py, listing, move |py, found| {
         let found = found.into_iter().map(|summary| {
             let json = from_serde(py, &summary.to_json())?;
-            let run = Run::found(known.clone(), face, summary.run, kept.clone());
+            let allowed = Allowed::of(&summary, all_users);
+            let run = Run::found(known.clone(), face, (summary.run, allowed), kept.clone());
             (run, json).into_pyobject(py)
         });
         let found: Vec<_> = found.collect::<PyResult<_>>()?;

@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use longshore::{
     Cluster as Connection, Error,
     launcher::{
-        Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Purpose, Run as Inner,
-        Settings, Store,
+        Caller, Flags, Follow, FollowOptions, LaunchError, LaunchOptions, Owner, Purpose,
+        Run as Inner, Settings, Store,
         bundle::Report,
         caller::current_folder,
         config::{self, SweepEntry, resolve},
@@ -54,6 +54,33 @@ pub(crate) struct Run {
     pub(crate) kept: Option<LocalOutputs>,
     /// The maximum time until a task starts, if the run's specification is known.
     pub(crate) start_timeout: Option<Duration>,
+    pub(crate) allowed: Allowed,
+}
+
+/// Whether a run may be changed.
+#[derive(Debug, Clone)]
+pub(crate) enum Allowed {
+    /// This process has launched it, or its caller wants to change runs of all users.
+    Always,
+    /// If this is the current user.
+    IfOwn(Option<Owner>),
+}
+
+impl Allowed {
+    /// The rule for a run of a list.
+    pub(crate) fn of(found: &runs::RunSummary, all_users: bool) -> Self {
+        match all_users {
+            true => Self::Always,
+            false => Self::IfOwn(found.owner.clone()),
+        }
+    }
+
+    async fn check(self, cluster: &Connection, run: &Inner) -> Result<(), runs::RunsError> {
+        match self {
+            Self::Always => Ok(()),
+            Self::IfOwn(owner) => runs::check_own(cluster, run, owner.as_ref()).await,
+        }
+    }
 }
 
 /// What overrides a folder's `longshore.toml`. Its keys, but for those of [`Flags`].
@@ -229,6 +256,7 @@ pub(crate) fn launch<'py>(
             warnings: launched.warnings.iter().map(ToString::to_string).collect(),
             kept,
             start_timeout: Some(start_timeout),
+            allowed: Allowed::Always,
         })
     };
     face.run(py, launching, |py, run| {
@@ -238,19 +266,25 @@ pub(crate) fn launch<'py>(
 
 /// Finds a run by its name, a prefix of it, or `last`.
 #[pyfunction]
-#[pyo3(signature = (cluster, name, namespace=None))]
+#[pyo3(signature = (cluster, name, namespace=None, all_users=false))]
 pub(crate) fn find_run<'py>(
     py: Python<'py>,
     cluster: &Bound<'py, Cluster>,
     name: String,
     namespace: Option<String>,
+    all_users: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let kept = cluster.get().outputs.clone();
     let (cluster, face) = (cluster.get().inner.clone(), cluster.get().face);
+    let users = match all_users {
+        true => runs::Users::All,
+        false => runs::Users::Mine,
+    };
     let finding = async move {
         let namespace = namespace.unwrap_or_else(|| cluster.default_namespace().to_owned());
-        let found = runs::find(&cluster, &namespace, &name).await?;
-        Ok::<_, runs::RunsError>(Run::found(cluster, face, found.run, kept))
+        let found = runs::find_of(&cluster, &namespace, &name, users).await?;
+        let allowed = Allowed::of(&found, all_users);
+        Ok::<_, runs::RunsError>(Run::found(cluster, face, (found.run, allowed), kept))
     };
     face.run(py, finding, |py, run| {
         Ok(run.into_pyobject(py)?.into_any().unbind())
@@ -262,7 +296,7 @@ impl Run {
     pub(crate) fn found(
         cluster: Connection,
         face: Face,
-        run: Inner,
+        (run, allowed): (Inner, Allowed),
         kept: Option<LocalOutputs>,
     ) -> Self {
         Self {
@@ -274,6 +308,7 @@ impl Run {
             warnings: Vec::new(),
             kept,
             start_timeout: None,
+            allowed,
         }
     }
 }
@@ -379,10 +414,11 @@ impl Run {
     fn tag<'py>(&self, py: Python<'py>, changes: Vec<TagChange>) -> PyResult<Bound<'py, PyAny>> {
         tracking::check_tags(py, &changes)?;
         let (cluster, run) = (self.cluster.clone(), self.run.clone());
-        self.face.done(
-            py,
-            async move { runs::set_tags(&cluster, &run, &changes).await },
-        )
+        let allowed = self.allowed.clone();
+        self.face.done(py, async move {
+            allowed.check(&cluster, &run).await?;
+            runs::set_tags(&cluster, &run, &changes).await
+        })
     }
 
     /// Replaces the note, or removes it.
@@ -390,7 +426,9 @@ impl Run {
     fn set_note<'py>(&self, py: Python<'py>, text: Option<String>) -> PyResult<Bound<'py, PyAny>> {
         tracking::check_text(py, text.as_deref())?;
         let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        let allowed = self.allowed.clone();
         self.face.done(py, async move {
+            allowed.check(&cluster, &run).await?;
             runs::set_note(&cluster, &run, text.as_deref()).await
         })
     }
@@ -456,7 +494,9 @@ impl Run {
         let (cluster, face) = (self.cluster.clone(), self.face);
         let (run, kept) = (self.run.clone(), self.kept.clone());
         let start_timeout = self.start_timeout;
+        let allowed = self.allowed.clone();
         let launching = async move {
+            allowed.check(&cluster, &run).await?;
             let plan = sweeps::retry(&cluster, &run, &names::random_suffix()).await;
             let plan = plan.map_err(Failure::from)?;
             let report = preflight::check(&cluster, &plan, Purpose::Follow).await;
@@ -474,6 +514,7 @@ impl Run {
                 warnings: report.warnings.iter().map(ToString::to_string).collect(),
                 kept,
                 start_timeout,
+                allowed: Allowed::Always,
             })
         };
         face.run(py, launching, |py, run| {
@@ -484,7 +525,9 @@ impl Run {
     /// Stops the run and keeps its record.
     fn cancel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (cluster, run) = (self.cluster.clone(), self.run.clone());
+        let allowed = self.allowed.clone();
         self.face.done(py, async move {
+            allowed.check(&cluster, &run).await?;
             let cancelled = runs::cancel(&cluster, &run, Timestamp::now());
             cancelled.await.map(drop)
         })
@@ -493,8 +536,11 @@ impl Run {
     /// Removes the run with its record.
     fn remove<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (kept, cluster, run) = (self.kept.clone(), self.cluster.clone(), self.run.clone());
-        self.face
-            .done(py, async move { outputs::remove(kept, cluster, run).await })
+        let allowed = self.allowed.clone();
+        self.face.done(py, async move {
+            allowed.check(&cluster, &run).await?;
+            outputs::remove(kept, cluster, run).await
+        })
     }
 
     fn __repr__(&self) -> String {

@@ -9,7 +9,13 @@ use longshore::{
 };
 use pyo3::prelude::*;
 
-use crate::{errors::raise, face::Face, runs::Run, value::from_serde, wait::wait};
+use crate::{
+    errors::raise,
+    face::Face,
+    runs::{Allowed, Run},
+    value::from_serde,
+    wait::wait,
+};
 
 /// The parameters of `OrchestratorKubernetesBackend`.
 #[derive(FromPyObject)]
@@ -92,5 +98,6 @@ fn started(cluster: Cluster, launched: Launched) -> Run {
         warnings: launched.warnings,
         kept: None,
         start_timeout: None,
+        allowed: Allowed::Always,
     }
 }

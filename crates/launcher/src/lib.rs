@@ -53,7 +53,7 @@
 //! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
 //! - pure: `suggest`, `value_name`, `metric_values`, `sweep`, `restarts`, `webhook`, `tag`, `dev`
-//! - an existing run: `run`
+//! - an existing run and the user who owns it: `run`, `owner`
 //! - files that tasks leave: `outputs`
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
@@ -80,6 +80,7 @@ pub mod metrics;
 pub mod notifier;
 pub mod notifier_trouble;
 pub mod outputs;
+mod owner;
 pub mod plan;
 pub mod pod;
 pub mod preflight;
@@ -106,6 +107,7 @@ pub use follow::{Event, Follow, FollowOptions, Outcome};
 pub use launch::{LaunchError, LaunchOptions, Launched, PackedRun};
 pub use longshore_bundles::{Bundle, BundleInfo, PackOptions, Store, bundle, data, store};
 pub use longshore_diagnosis::{explain, names, names::RunName};
+pub use owner::{Owner, Ownership};
 pub use plan::Plan;
 pub use preflight::Purpose;
 pub use runs::{Run, RunState, RunSummary};

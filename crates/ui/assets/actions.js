@@ -15,10 +15,13 @@ export function setUpActions(path, name) {
   const dialog = /** @type {HTMLDialogElement} */ (get("confirm"));
   const yes = /** @type {HTMLButtonElement} */ (get("confirm-yes"));
   let action = "";
+  // Set after a refusal, because the run belongs to another user.
+  let query = "";
   document.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest("[data-action]") : null;
     if (!(button instanceof HTMLElement)) return;
     action = button.dataset.action ?? "";
+    query = "";
     const isActive = button.dataset.active === "true";
     const isSchedule = button.dataset.schedule === "true";
     const verb = VERBS[action] ?? "";
@@ -36,9 +39,13 @@ export function setUpActions(path, name) {
   get("confirm-no").addEventListener("click", () => dialog.close());
   yes.addEventListener("click", async () => {
     yes.disabled = true;
-    const { problem, text } = await send(`${path}/${action}`);
+    const { problem, text, isOthers } = await send(`${path}/${action}${query}`);
     yes.disabled = false;
     get("confirm-error").textContent = problem;
+    if (isOthers) {
+      query = "?all-users=true";
+      yes.textContent = `${VERBS[action] ?? ""} the run of another user`;
+    }
     if (problem !== "") return;
     dialog.close();
     // The path of the new run's page.
@@ -64,16 +71,18 @@ function text(action, isActive, isSchedule) {
 }
 
 /**
- * Sends a change. Returns why it failed, or the text of the response.
+ * Sends a change. Returns why it failed, or the text of the response. `isOthers`: the run belongs to
+ * another user, so the change has to be confirmed again.
  * @param {string} address
  */
 async function send(address) {
   const token = document.querySelector("meta[name=csrf]")?.getAttribute("content") ?? "";
   const options = { method: "POST", headers: { "X-Longshore-Token": token } };
   const response = await fetch(address, options).catch(() => null);
-  if (!response) return { problem: "`longshore ui` does not respond.", text: "" };
+  if (!response) return { problem: "`longshore ui` does not respond.", text: "", isOthers: false };
   const isText = response.headers.get("content-type")?.startsWith("text/plain") ?? false;
   const text = isText ? await response.text() : "";
-  if (response.ok) return { problem: "", text };
-  return { problem: text || `The request was refused (${response.status}).`, text: "" };
+  if (response.ok) return { problem: "", text, isOthers: false };
+  const isOthers = response.status === 412;
+  return { problem: text || `The request was refused (${response.status}).`, text: "", isOthers };
 }

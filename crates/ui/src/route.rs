@@ -68,6 +68,13 @@ pub(crate) enum Part {
     Objects,
     /// An object as YAML.
     Object { kind: String, name: String },
+    /// Changes it. `all_users`: also if it belongs to another user.
+    Change { change: Change, all_users: bool },
+}
+
+/// A change of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
     /// Stops it.
     Cancel,
     /// Removes it.
@@ -103,7 +110,7 @@ impl Shown {
 impl Part {
     /// Whether the route changes something, and so needs a POST request.
     pub(crate) fn is_change(&self) -> bool {
-        matches!(self, Self::Cancel | Self::Remove | Self::Retry)
+        matches!(self, Self::Change { .. })
     }
 }
 
@@ -184,9 +191,15 @@ fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
             kind: query.get("kind")?,
             name: query.get("name").filter(|name| is_name(name))?,
         },
-        ["cancel"] => Part::Cancel,
-        ["remove"] => Part::Remove,
-        ["retry"] => Part::Retry,
+        [word] => Part::Change {
+            change: match *word {
+                "cancel" => Change::Cancel,
+                "remove" => Change::Remove,
+                "retry" => Change::Retry,
+                _ => return None,
+            },
+            all_users: query.get("all-users").is_some_and(|value| value == "true"),
+        },
         _ => return None,
     })
 }
@@ -263,7 +276,17 @@ mod tests {
         );
         assert_eq!(
             route("/b4se/runs/default/digits-x7k2p/cancel"),
-            of_run(Part::Cancel)
+            of_run(Part::Change {
+                change: Change::Cancel,
+                all_users: false
+            })
+        );
+        assert_eq!(
+            route("/b4se/runs/default/digits-x7k2p/remove?all-users=true"),
+            of_run(Part::Change {
+                change: Change::Remove,
+                all_users: true
+            })
         );
     }
 

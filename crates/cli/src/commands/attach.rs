@@ -3,7 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use longshore::launcher::{FollowOptions, Run};
+use longshore::{
+    client::Cluster,
+    launcher::{
+        FollowOptions, RunSummary,
+        runs::{self, RunsError},
+    },
+};
 
 use super::exec::{self, ContainerArgs};
 use crate::{
@@ -12,6 +18,7 @@ use crate::{
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
     last_event,
+    owners::{self, Access},
     place::{self, Container, Place},
     show::EventFormat,
     target::{self, Target},
@@ -21,7 +28,7 @@ use crate::{
 /// Follow a run again, or attach to the program of a container
 ///
 /// A run is followed to its end, as by the command that started it, with the same exit
-/// code. RUN is the name of a run, a prefix of it that no other run has, or `last` for
+/// code. RUN is the name of a run, a prefix of it that no other of your runs has, or `last` for
 /// the newest run.
 ///
 /// A task (RUN/ROLE/INDEX) or a pod connects stdin and the output to the container's
@@ -49,7 +56,8 @@ pub(crate) struct AttachArgs {
         help_heading = "Runs"
     )]
     output: EventFormat,
-    /// Effect of Ctrl-C on the run; without a terminal, `ask` leaves it alone
+    /// Effect of Ctrl-C on the run; without a terminal, and on a run of another user, `ask` leaves
+    /// it alone
     #[arg(
         long,
         value_enum,
@@ -67,9 +75,10 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
     }
     let cluster = target.cluster();
     let namespace = target::namespace(args.container.namespace.as_deref(), cluster);
-    let container = match place::find(cluster, namespace, &args.container.place).await {
+    let found = place::find(cluster, namespace, &args.container.place, Access::Read).await;
+    let container = match found {
         Ok(Place::Run(run)) => {
-            let result = again(target, &run.run, &args).await;
+            let result = again(target, &run, &args).await;
             last_event::after_attach(args.output, result.as_ref().err());
             return result;
         }
@@ -82,23 +91,51 @@ pub(crate) async fn attach(args: AttachArgs) -> Result<ExitCode> {
     exec::enter(target, args.container, container, None).await
 }
 
-async fn again(target: Target, run: &Run, args: &AttachArgs) -> Result<ExitCode> {
+async fn again(target: Target, found: &RunSummary, args: &AttachArgs) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
+    let on_interrupt = match on_interrupt(target.cluster(), found, args).await {
+        Ok(action) => action,
+        Err(error) => {
+            target.close().await?;
+            return Err(error);
+        }
+    };
     let options = FollowOptions {
         tail: args.tail,
         ..FollowOptions::default()
-    };
-    let on_interrupt = match args.on_interrupt {
-        OnInterrupt::Ask if !ui::is_interactive() => OnInterrupt::Detach,
-        chosen => chosen,
     };
     let how = How {
         format: args.output,
         on_interrupt,
         ..How::default()
     };
-    let result = follow::to_the_end(&target, run, options, how, interrupt).await;
+    let result = follow::to_the_end(&target, &found.run, options, how, interrupt).await;
     let closed = target.close().await;
     let code = result?;
     closed.map(|()| code)
+}
+
+/// The effect of Ctrl-C. By default, it does not stop a run of another user.
+async fn on_interrupt(
+    cluster: &Cluster,
+    found: &RunSummary,
+    args: &AttachArgs,
+) -> Result<OnInterrupt> {
+    match args.on_interrupt {
+        OnInterrupt::Detach => Ok(OnInterrupt::Detach),
+        OnInterrupt::Ask if !ui::is_interactive() => Ok(OnInterrupt::Detach),
+        OnInterrupt::Ask if args.container.owners.all_users => Ok(OnInterrupt::Ask),
+        OnInterrupt::Ask => {
+            match runs::check_own(cluster, &found.run, found.owner.as_ref()).await {
+                Ok(()) => Ok(OnInterrupt::Ask),
+                Err(RunsError::NotOwn { .. }) => Ok(OnInterrupt::Detach),
+                Err(error) => Err(error.into()),
+            }
+        }
+        OnInterrupt::Cancel => {
+            let access = args.container.owners.act("cancel");
+            owners::allow(cluster, &[found], access).await?;
+            Ok(OnInterrupt::Cancel)
+        }
+    }
 }

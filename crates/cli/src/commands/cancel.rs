@@ -1,32 +1,45 @@
-//! `longshore cancel`: stops a run.
+//! `longshore cancel`: stops runs.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore::{client::Cluster, launcher::runs};
+use futures::StreamExt as _;
+use longshore::{
+    client::Cluster,
+    launcher::{RunSummary, runs},
+};
 
 use crate::{
     complete, config,
     error::Result,
-    follow,
+    follow, hints,
+    owners::{self, OwnerArgs},
     target::{self, ClusterArgs},
     ui,
 };
 
-/// Stop a run and keep its record
+/// The number of runs that are stopped at the same time.
+const AT_A_TIME: usize = 8;
+
+/// Stop runs and keep their records
 ///
-/// Waits until no task of the run is left. A schedule is paused, and its active runs are
-/// stopped. RUN is the name of a run, a prefix of it that no other run has, or `last` for
-/// the newest run.
+/// Waits until no task of the runs is left. A schedule is paused, and its active runs are
+/// stopped; `longshore resume` continues it. RUN is the name of a run, a prefix of it that no
+/// other of your runs has, `last` for your newest run, or a quoted pattern with * and ?. A
+/// pattern selects your active runs. If one of several names is invalid, no run is stopped.
+/// Runs of other users have to be named in full and confirmed, or require --all-users.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore cancel digits-x7k2p
-  longshore cancel last")]
+  longshore cancel last
+  longshore cancel digits-x7k2p 'sweep-*'")]
 pub(crate) struct CancelArgs {
-    /// Run: its name, a prefix of it, or `last`
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    run: String,
+    /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
+    #[arg(value_name = "RUN", required = true, add = ArgValueCompleter::new(complete::runs))]
+    runs: Vec<String>,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -43,7 +56,27 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<ExitCode> {
 
 async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let found = runs::find(cluster, namespace, &args.run).await?;
+    let access = args.owners.act("cancel");
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let mut chosen = owners::choose(cluster, &all, namespace, &args.runs, access).await?;
+    if args.runs.iter().all(|word| runs::is_pattern(word)) {
+        chosen.retain(|run| !run.state.is_over());
+        if chosen.is_empty() {
+            ui::note("No run that matches is active.");
+            return Ok(());
+        }
+    }
+    owners::allow(cluster, &chosen, access).await?;
+    let count = chosen.len();
+    let ended = futures::stream::iter(chosen).map(|run| async move {
+        let name = run.run.name.as_str();
+        owners::reported(name, count, end_one(cluster, run).await)
+    });
+    let ended: Vec<Result<()>> = ended.buffered(AT_A_TIME).collect().await;
+    owners::failed_for_some(ended, count)
+}
+
+async fn end_one(cluster: &Cluster, found: &RunSummary) -> Result<()> {
     let name = &found.run.name;
     if found.state.is_over() {
         ui::line(format!(
@@ -55,9 +88,13 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     }
     follow::cancel(cluster, &found.run).await?;
     follow::wait_until_still(cluster, &found.run).await?;
-    ui::line(match found.schedule {
-        Some(_) => format!("The schedule {name} creates no more runs."),
-        None => format!("The run {name} was cancelled."),
-    });
+    match found.schedule {
+        Some(_) => {
+            ui::line(format!("The schedule {name} creates no more runs."));
+            let resume = format!("`longshore resume {name}` continues it");
+            ui::note(hints::complete(&resume));
+        }
+        None => ui::line(format!("The run {name} was cancelled.")),
+    }
     Ok(())
 }

@@ -16,6 +16,7 @@ use longshore::{
 use crate::{
     complete, config, copy_outputs,
     error::{Error, Kind, Result},
+    owners::{Access, OwnerArgs},
     place::{Container, looks_like_a_task},
     progress::Spinner,
     target::{self, ClusterArgs, Target},
@@ -49,6 +50,8 @@ pub(crate) struct CpArgs {
     /// Container name [default: the one that runs the command, or the pod's only one]
     #[arg(long, short)]
     container: Option<String>,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -152,7 +155,12 @@ async fn copy(
     let ((Side::Container { task, .. }, _) | (_, Side::Container { task, .. })) = sides else {
         return Err(Error::usage("one of the two paths must be in a container"));
     };
-    let container = Container::find(cluster, namespace, task, args.container.as_deref()).await?;
+    let access = match sides {
+        (_, Side::Container { .. }) => args.owners.act("write to"),
+        _ => Access::Read,
+    };
+    let container = args.container.as_deref();
+    let container = Container::find(cluster, namespace, task, container, access).await?;
     let spinner = spinner.clone();
     let options = CopyOptions {
         container: container.name,

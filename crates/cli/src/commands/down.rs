@@ -18,7 +18,7 @@ use longshore_embedded::{
 use crate::{
     embedded, env,
     error::{Error, Kind, Result},
-    ui,
+    hints, ui,
 };
 
 /// The timeout for listing the active runs.
@@ -40,6 +40,8 @@ const NAMED_RUNS: usize = 10;
 /// stopped permanently, and `longshore runs` and `longshore why` report the cause. Their tasks
 /// have their grace periods to end. On a terminal, the command asks for confirmation; otherwise
 /// it requires --force. Other pods restart with the cluster if their restart policy allows it.
+/// Schedules create no runs until the cluster runs again: the command names them, and on a terminal,
+/// it asks.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore down
@@ -60,13 +62,13 @@ pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let agreed = match args.force {
-        false => agree(&in_progress(&record).await)?,
+        false => agree(&work_of(&record).await, record.ephemeral).await?,
         true => BTreeSet::new(),
     };
     // From here on, no run can start.
     let stop = Stop::begin(&layout).await?;
     if let Some(record) = daemon::find(&layout).await?.running() {
-        let runs = in_progress(&record).await;
+        let Work { runs, .. } = work_of(&record).await;
         if !args.force
             && let Some(new) = runs.iter().find(|run| !agreed.contains(&name(run)))
         {
@@ -88,8 +90,17 @@ fn name(run: &RunSummary) -> String {
     run.run.name.to_string()
 }
 
-/// The active runs; none, with a warning, if the cluster does not answer.
-async fn in_progress(record: &Record) -> Vec<RunSummary> {
+/// What ends with the cluster.
+#[derive(Default)]
+struct Work {
+    /// The active runs.
+    runs: Vec<RunSummary>,
+    /// The schedules that are not paused.
+    schedules: Vec<RunSummary>,
+}
+
+/// The work; none, with a warning, if the cluster does not answer.
+async fn work_of(record: &Record) -> Work {
     let list = async {
         let cluster = connect(record).await?;
         let found = runs::list(&cluster, None).await.map_err(Error::from);
@@ -107,43 +118,87 @@ async fn in_progress(record: &Record) -> Vec<RunSummary> {
             Vec::new()
         }
     };
-    let is_active = |run: &RunSummary| matches!(run.state, RunState::Pending | RunState::Running);
-    found.into_iter().filter(is_active).collect()
+    let mut work = Work::default();
+    for run in found {
+        match run.state {
+            RunState::Pending | RunState::Running => work.runs.push(run),
+            RunState::Scheduled => work.schedules.push(run),
+            _ => {}
+        }
+    }
+    work
 }
 
 async fn connect(record: &Record) -> Result<Cluster> {
     Ok(Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await?)
 }
 
-/// Asks whether to stop these runs. Returns their names.
-fn agree(runs: &[RunSummary]) -> Result<BTreeSet<String>> {
-    if runs.is_empty() {
+/// Asks whether to stop the cluster with this work. Returns the names of the runs.
+async fn agree(work: &Work, is_ephemeral: bool) -> Result<BTreeSet<String>> {
+    let Work { runs, schedules } = work;
+    let names = || runs.iter().map(name).collect();
+    if runs.is_empty() && schedules.is_empty() {
         return Ok(BTreeSet::new());
     }
     let count = ui::count(runs.len() as u64, "run");
     let verb = if runs.len() == 1 { "is" } else { "are" };
-    let mut lines: Vec<String> = runs.iter().take(NAMED_RUNS).map(line).collect();
-    if let Some(more) = runs.len().checked_sub(NAMED_RUNS).filter(|more| *more > 0) {
-        lines.push(format!("and {more} more"));
-    }
-    if !ui::is_interactive() {
+    if !ui::is_interactive() && !runs.is_empty() {
         let text = format!("{count} {verb} in progress on the embedded cluster");
+        let of_schedules = about_schedules(schedules, is_ephemeral);
         return Err(Error::new(Kind::Failed, text)
-            .details(lines)
+            .details(lines(runs, line).into_iter().chain(of_schedules))
             .hint("`longshore down --force` stops the cluster and these runs"));
     }
-    ui::note(format!("{count} {verb} in progress:"));
-    for line in lines {
+    if !runs.is_empty() {
+        ui::note(format!("{count} {verb} in progress:"));
+    }
+    for line in lines(runs, line) {
         ui::note(format!("  {line}"));
     }
-    ui::prompt("Stop the cluster and these runs? [y/N] ");
-    let mut answer = String::new();
-    let read = std::io::stdin().read_line(&mut answer);
-    let yes = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
-    match read.is_ok() && yes {
-        true => Ok(runs.iter().map(name).collect()),
+    if let Some(text) = about_schedules(schedules, is_ephemeral) {
+        ui::note(hints::complete(&text));
+    }
+    // Schedules are kept, and the next cluster continues them.
+    if !ui::is_interactive() {
+        return Ok(names());
+    }
+    let question = match runs.is_empty() {
+        true => "Stop the cluster? [y/N] ",
+        false => "Stop the cluster and these runs? [y/N] ",
+    };
+    match ui::confirm(question).await {
+        true => Ok(names()),
         false => Err(Error::new(Kind::Interrupted, "the cluster was not stopped")),
     }
+}
+
+/// The first runs, each in a line.
+fn lines(runs: &[RunSummary], line: fn(&RunSummary) -> String) -> Vec<String> {
+    let mut lines: Vec<String> = runs.iter().take(NAMED_RUNS).map(line).collect();
+    if let Some(more @ 1..) = runs.len().checked_sub(NAMED_RUNS) {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+/// What happens to the schedules.
+fn about_schedules(schedules: &[RunSummary], is_ephemeral: bool) -> Option<String> {
+    if schedules.is_empty() {
+        return None;
+    }
+    let count = ui::count(schedules.len() as u64, "schedule");
+    let named = |run: &RunSummary| {
+        let cron = run.schedule.as_ref().map(|schedule| schedule.cron.as_str());
+        format!("{} ({})", run.run.name, cron.unwrap_or_default())
+    };
+    let names = lines(schedules, named).join(", ");
+    let verb = if schedules.len() == 1 { "is" } else { "are" };
+    Some(match is_ephemeral {
+        true => format!("{count} {verb} lost with the cluster, which is in memory: {names}"),
+        false => {
+            format!("{count} {verb} stopped until `longshore up` starts the cluster again: {names}")
+        }
+    })
 }
 
 fn line(run: &RunSummary) -> String {

@@ -13,6 +13,7 @@ use tokio::{
 use crate::{
     complete, config,
     error::{Error, Result},
+    owners::{Access, OwnerArgs},
     place::Container,
     target::{self, ClusterArgs, Target},
     terminal::Terminal,
@@ -37,6 +38,8 @@ pub(crate) struct ContainerArgs {
     /// Allocate a terminal; requires that stdin and stdout are terminals
     #[arg(long, short = 't')]
     tty: bool,
+    #[command(flatten)]
+    pub(super) owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     pub(super) namespace: Option<String>,
@@ -47,8 +50,8 @@ pub(crate) struct ContainerArgs {
 /// Run a command in the container of a task or pod
 ///
 /// Exits with the exit code of the command. A task is RUN/ROLE/INDEX, as in
-/// digits-x7k2p/worker/0. RUN is the name of a run, a prefix of it that no other run
-/// has, or `last` for the newest run; it suffices if the run has one task. POD is the
+/// digits-x7k2p/worker/0. RUN is the name of a run, a prefix of it that no other of your runs
+/// has, or `last` for your newest run; it suffices if the run has one task. POD is the
 /// name of a pod, pod/NAME, or the host name of a Job's task, as in train-worker-0.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -68,6 +71,15 @@ impl ContainerArgs {
     /// Whether an option was given that applies only to containers.
     pub(super) fn needs_a_container(&self) -> bool {
         self.stdin || self.tty || self.container.is_some()
+    }
+
+    /// How a command in the container, or a connection with its program, uses the run.
+    pub(super) fn access(&self, executes: bool) -> Access {
+        match (executes, self.stdin || self.tty) {
+            (true, _) => self.owners.act("run commands in"),
+            (false, true) => self.owners.act("write to"),
+            (false, false) => Access::Read,
+        }
     }
 }
 
@@ -89,8 +101,9 @@ pub(super) async fn session(
     }
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let container = Container::find(cluster, namespace, &args.place, args.container.as_deref());
-    let container = container.await;
+    let access = args.access(command.is_some());
+    let container = args.container.as_deref();
+    let container = Container::find(cluster, namespace, &args.place, container, access).await;
     enter(target, args, container, command).await
 }
 

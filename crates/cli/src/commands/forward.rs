@@ -33,7 +33,7 @@ use crate::{
   longshore forward last 6006
   longshore forward digits-x7k2p worker/1:16006:6006 0:8080")]
 pub(crate) struct ForwardArgs {
-    /// Run: its name, a prefix of it that no other run has, or `last`
+    /// Run: its name, a prefix of it that no other of your runs has, or `last`
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
     run: String,
     /// PORT, LOCAL:PORT, ROLE:PORT or ROLE/INDEX:LOCAL:PORT; LOCAL 0 is any free port

@@ -26,8 +26,10 @@ mod port_forward;
 mod record;
 mod replay;
 mod resolve;
+mod resume;
 mod retry;
 mod rm;
+mod role;
 pub(crate) mod run;
 mod runs;
 mod shell;
@@ -90,6 +92,7 @@ pub(crate) enum Command {
     Note(note::NoteArgs),
     Ui(ui::UiArgs),
     Cancel(cancel::CancelArgs),
+    Resume(resume::ResumeArgs),
     Rm(rm::RmArgs),
     Get(get::GetArgs),
     Describe(describe::DescribeArgs),
@@ -103,6 +106,7 @@ pub(crate) enum Command {
     Cp(cp::CpArgs),
     PortForward(port_forward::PortForwardArgs),
     Resolve(resolve::ResolveArgs),
+    Role(role::RoleArgs),
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
@@ -167,6 +171,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Note(args) => note::note(args).await,
         Command::Ui(args) => ui::ui(args).await,
         Command::Cancel(args) => cancel::cancel(args).await,
+        Command::Resume(args) => resume::resume(args).await,
         Command::Rm(args) => rm::rm(args).await,
         Command::Get(args) => get::get(args).await,
         Command::Describe(args) => describe::describe(args).await,
@@ -181,6 +186,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::Cp(args) => cp::cp(args).await,
         Command::PortForward(args) => port_forward::port_forward(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,
+        Command::Role(args) => role::role(args).await,
         Command::Up(args) => up::up(args).await,
         Command::Down(args) => down::down(args).await,
         Command::Status(args) => status::status(args).await,

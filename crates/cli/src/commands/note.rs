@@ -6,12 +6,13 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use longshore::{
     client::Cluster,
-    launcher::{runs, tag::check_note, terminal_text::escaped},
+    launcher::{RunSummary, runs, tag::check_note, terminal_text::escaped},
 };
 
 use crate::{
     complete, config,
     error::{Error, Result},
+    owners::{self, Access, OwnerArgs},
     target::{self, ClusterArgs},
     ui,
 };
@@ -26,7 +27,7 @@ use crate::{
   longshore note digits-x7k2p
   longshore note digits-x7k2p --remove")]
 pub(crate) struct NoteArgs {
-    /// Run: its name, a prefix of it, or `last`
+    /// Run: its name, a prefix of it, `last`, or a pattern; several are separated by commas
     #[arg(add = ArgValueCompleter::new(complete::runs))]
     run: String,
     /// Text of the note
@@ -34,6 +35,8 @@ pub(crate) struct NoteArgs {
     /// Remove the note
     #[arg(long, conflicts_with = "text")]
     remove: bool,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -53,13 +56,42 @@ pub(crate) async fn note(args: NoteArgs) -> Result<ExitCode> {
 
 async fn change(cluster: &Cluster, args: &NoteArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let found = runs::find(cluster, namespace, &args.run).await?;
-    if args.text.is_some() || args.remove {
-        return Ok(runs::set_note(cluster, &found.run, args.text.as_deref()).await?);
+    let changes = args.text.is_some() || args.remove;
+    let access = match changes {
+        true => args.owners.act("note on"),
+        false => Access::Read,
+    };
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let words = [args.run.clone()];
+    let chosen = owners::choose(cluster, &all, namespace, &words, access).await?;
+    if !changes {
+        chosen.iter().for_each(|run| print(run, chosen.len()));
+        return Ok(());
     }
-    match &found.note {
-        Some(note) => note.lines().for_each(|line| ui::line(escaped(line))),
-        None => ui::note(format!("The run {} has no note.", found.run.name)),
+    owners::allow(cluster, &chosen, access).await?;
+    let mut results = Vec::new();
+    for found in &chosen {
+        let set = runs::set_note(cluster, &found.run, args.text.as_deref()).await;
+        let name = found.run.name.as_str();
+        results.push(owners::reported(
+            name,
+            chosen.len(),
+            set.map_err(Error::from),
+        ));
     }
-    Ok(())
+    owners::failed_for_some(results, chosen.len())
+}
+
+/// Prints the note of a run, one of several.
+fn print(run: &RunSummary, count: usize) {
+    let name = &run.run.name;
+    match &run.note {
+        Some(note) => {
+            if count > 1 {
+                ui::line(format!("{name}:"));
+            }
+            note.lines().for_each(|line| ui::line(escaped(line)));
+        }
+        None => ui::note(format!("The run {name} has no note.")),
+    }
 }

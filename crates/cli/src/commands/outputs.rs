@@ -32,7 +32,7 @@ use crate::{
 /// keeps them itself; on other clusters, tasks upload them to the run's object store, or write
 /// them to its claim, which a short-lived pod then reads.
 ///
-/// RUN is the name of a run, a prefix of it that no other run has, or `last` for the newest
+/// RUN is the name of a run, a prefix of it that no other of your runs has, or `last` for your newest
 /// run. The files of a run with several tasks are written to one folder per task,
 /// ROLE-INDEX.
 #[derive(Debug, Args)]

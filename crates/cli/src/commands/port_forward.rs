@@ -10,6 +10,7 @@ use tokio::{net::TcpListener, task::JoinSet};
 use crate::{
     complete, config,
     error::{Error, Kind, Result},
+    owners::Access,
     place::Container,
     target::{self, ClusterArgs},
     ui,
@@ -78,7 +79,7 @@ async fn forward(cluster: &Cluster, args: &PortForwardArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let pods = cluster.pods().in_namespace(namespace)?;
     // Report an unknown pod now, not at the first connection.
-    let pod = Container::find(cluster, namespace, &args.place, None)
+    let pod = Container::find(cluster, namespace, &args.place, None, Access::Read)
         .await?
         .pod;
     let mut all = JoinSet::new();

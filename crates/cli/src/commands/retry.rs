@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore::launcher::{FollowOptions, names, preflight::Purpose, runs, sweeps};
+use longshore::launcher::{FollowOptions, names, preflight::Purpose, sweeps};
 
 use super::run::{check, start};
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
     last_event,
+    owners::{self, OwnerArgs},
     show::{self, EventFormat, head},
     target::{self, ClusterArgs, Target},
     ui,
@@ -40,6 +41,8 @@ pub(crate) struct RetryArgs {
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: EventFormat,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -72,7 +75,8 @@ async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> 
         false => Purpose::Follow,
     };
     let planning = async {
-        let found = runs::find_made(cluster, namespace, &args.run).await?;
+        let access = args.owners.act("retry");
+        let found = owners::find_made(cluster, namespace, &args.run, access).await?;
         let plan = sweeps::retry(cluster, &found.run, &names::random_suffix()).await?;
         check(cluster, &plan, purpose).await?;
         Ok::<_, Error>(plan)

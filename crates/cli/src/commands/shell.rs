@@ -10,6 +10,7 @@ use super::exec::talk;
 use crate::{
     complete, config,
     error::{Error, Result},
+    owners::OwnerArgs,
     target::{self, ClusterArgs},
     task_container::TaskContainer,
     terminal::Terminal,
@@ -29,6 +30,8 @@ pub(crate) struct ShellArgs {
     /// Task or run: RUN/ROLE/INDEX, or RUN for its first running task
     #[arg(value_name = "TASK", default_value = "last", add = ArgValueCompleter::new(complete::tasks))]
     place: String,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -41,7 +44,7 @@ pub(crate) async fn shell(args: ShellArgs) -> Result<ExitCode> {
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let terminal = Terminal::find();
-    let result = match open(cluster, namespace, &args.place, terminal).await {
+    let result = match open(cluster, namespace, &args, terminal).await {
         Ok(session) => tokio::select! {
             result = talk(session, true, terminal) => result,
             _ = tokio::signal::ctrl_c() => Err(Error::interrupted()),
@@ -56,10 +59,11 @@ pub(crate) async fn shell(args: ShellArgs) -> Result<ExitCode> {
 async fn open(
     cluster: &Cluster,
     namespace: &str,
-    text: &str,
+    args: &ShellArgs,
     terminal: Option<Terminal>,
 ) -> Result<Session> {
-    let task = TaskContainer::find(cluster, namespace, text).await?;
+    let access = args.owners.act("open a shell in");
+    let task = TaskContainer::find(cluster, namespace, &args.place, access).await?;
     let options = ExecOptions {
         container: Some(task.container),
         stdin: true,

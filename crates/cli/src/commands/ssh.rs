@@ -11,6 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::{
     complete, config, env,
     error::{Error, Kind, Result},
+    owners::OwnerArgs,
     ssh::{
         host_name, install, keys,
         options::{self, SshOption},
@@ -64,6 +65,8 @@ pub(crate) struct SshArgs {
     /// Last part of the host names
     #[arg(long, default_value = host_name::SUFFIX, value_parser = host_name::parse_suffix)]
     suffix: String,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -80,7 +83,10 @@ pub(crate) async fn ssh(args: SshArgs) -> Result<ExitCode> {
     let program =
         std::env::current_exe().map_err(|error| Error::from_source(Kind::Failed, &error))?;
     let namespace = args.namespace.as_deref();
-    let words = args.cluster.words(&config::here()?, namespace)?;
+    let mut words = args.cluster.words(&config::here()?, namespace)?;
+    if args.owners.all_users {
+        words.push("--all-users".to_owned());
+    }
     let version = version();
     let of_host = |host: &str| {
         let proxy = options::proxy(&program, &words, &args.suffix, host);

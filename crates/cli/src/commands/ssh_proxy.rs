@@ -8,6 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use crate::{
     complete, config,
     error::{Error, Result},
+    owners::OwnerArgs,
     ssh::{host_name, keys, proxy},
     target::{self, ClusterArgs},
 };
@@ -27,6 +28,8 @@ pub(crate) struct SshProxyArgs {
     /// Last part of the host names
     #[arg(long, default_value = host_name::SUFFIX, value_parser = host_name::parse_suffix)]
     suffix: String,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -44,7 +47,14 @@ pub(crate) async fn ssh_proxy(args: SshProxyArgs) -> Result<ExitCode> {
     let target = args.cluster.open(&config::here()?).await?;
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let result = proxy::run(cluster, namespace, &place, &keys).await;
+    let result = proxy::run(
+        cluster,
+        namespace,
+        &place,
+        &keys,
+        args.owners.act("connect to"),
+    )
+    .await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
 }

@@ -26,7 +26,7 @@ use crate::{
 
 /// Show whether the embedded cluster runs, where, and until when
 ///
-/// Prints the runs in progress and the disk usage of code bundles and pod volumes. Exits
+/// Prints the runs in progress, the schedules and the disk usage of code bundles and pod volumes. Exits
 /// with 0 if the cluster is running and answers, 3 if not.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -48,7 +48,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
         Some(record) => ask(record).await,
         None => None,
     };
-    let seen = running.as_ref().zip(Some(state.as_deref()));
+    let seen = running.as_ref().zip(Some(state.as_ref()));
     let ephemeral = running.as_ref().is_some_and(|record| record.ephemeral);
     let measured = layout.clone();
     let usage = tokio::task::spawn_blocking(move || CodeUsage::measure(&measured, ephemeral)).await;
@@ -69,32 +69,47 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
 }
 
 /// The active runs; `None` if the cluster does not answer.
-async fn ask(record: &Record) -> Option<Vec<String>> {
+async fn ask(record: &Record) -> Option<Work> {
     let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
     let cluster = cluster.ok()?;
     cluster.proxy().get_bytes("/readyz", &[]).await.ok()?;
     let found = runs::list(&cluster, None).await.unwrap_or_default();
-    let active = found
-        .iter()
-        .filter(|run| matches!(run.state, RunState::Pending | RunState::Running));
-    Some(active.map(|run| run.run.name.to_string()).collect())
+    let named = |states: &[RunState]| -> Vec<String> {
+        let found = found.iter().filter(|run| states.contains(&run.state));
+        found.map(|run| run.run.name.to_string()).collect()
+    };
+    Some(Work {
+        runs: named(&[RunState::Pending, RunState::Running]),
+        schedules: named(&[RunState::Scheduled]),
+        paused: named(&[RunState::Paused]),
+    })
 }
 
-/// A running cluster, and its active runs if it answers.
-type Seen<'a> = Option<(&'a Record, Option<&'a [String]>)>;
+/// The names of active runs, and of schedules.
+struct Work {
+    runs: Vec<String>,
+    schedules: Vec<String>,
+    paused: Vec<String>,
+}
+
+/// A running cluster, and its work if it answers.
+type Seen<'a> = Option<(&'a Record, Option<&'a Work>)>;
 
 fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Value {
-    let runs = seen.and_then(|(_, runs)| runs);
+    let work = seen.and_then(|(_, work)| work);
+    let names = |of: fn(&Work) -> &Vec<String>| work.map(of).cloned().unwrap_or_default();
     let mut value = json!({
         "running": seen.is_some(),
-        "ready": runs.is_some(),
+        "ready": work.is_some(),
         "folder": layout.dir(),
         "log": layout.log(),
         "code": usage.value(),
     });
     if let Some((record, _)) = seen {
         let lifetime = Lifetime::of(record, layout);
-        value["runs"] = json!(runs.unwrap_or_default());
+        value["runs"] = json!(names(|work| &work.runs));
+        value["schedules"] = json!(names(|work| &work.schedules));
+        value["pausedSchedules"] = json!(names(|work| &work.paused));
         value["lifetime"] = json!(lifetime.as_str());
         value["until"] = json!(hints::complete(lifetime.until()));
         value["url"] = json!(record.url);
@@ -109,12 +124,12 @@ fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Valu
 }
 
 fn describe(layout: &Layout, seen: Seen<'_>) {
-    let Some((record, runs)) = seen else {
+    let Some((record, work)) = seen else {
         ui::line("The embedded cluster is not running.");
         ui::line(format!("  folder      {}", layout.dir().display()));
         return;
     };
-    let state = match runs {
+    let state = match work {
         Some(_) => "is running",
         None => "runs, but does not answer",
     };
@@ -131,10 +146,8 @@ fn describe(layout: &Layout, seen: Seen<'_>) {
     ));
     let until = hints::complete(Lifetime::of(record, layout).until());
     ui::line(format!("  until       {until}"));
-    match runs {
-        Some([]) => ui::line("  runs        none in progress"),
-        Some(runs) => ui::line(format!("  runs        {}", runs.join(", "))),
-        None => {}
+    if let Some(work) = work {
+        describe_work(work);
     }
     ui::line(format!(
         "  folder      {} (objects {kept})",
@@ -142,4 +155,20 @@ fn describe(layout: &Layout, seen: Seen<'_>) {
     ));
     ui::line(format!("  kubeconfig  {}", record.kubeconfig.display()));
     ui::line(format!("  log         {}", layout.log().display()));
+}
+
+fn describe_work(work: &Work) {
+    ui::line(match &work.runs[..] {
+        [] => "  runs        none in progress".to_owned(),
+        runs => format!("  runs        {}", runs.join(", ")),
+    });
+    for (state, names) in [("active", &work.schedules), ("paused", &work.paused)] {
+        if !names.is_empty() {
+            let count = names.len();
+            ui::line(format!(
+                "  schedules   {count} {state}: {}",
+                names.join(", ")
+            ));
+        }
+    }
 }

@@ -26,8 +26,8 @@ const LONGEST_CELL: usize = 40;
 
 /// Print the combinations of a sweep with their states and metrics
 ///
-/// RUN is the name of a sweep or of a retry of it, a prefix of it that no other run has, or
-/// `last` for the newest run. The table shows each combination as its last run ran it.
+/// RUN is the name of a sweep or of a retry of it, a prefix of it that no other of your runs has, or
+/// `last` for your newest run. The table shows each combination as its last run ran it.
 ///
 /// Metrics are the last values that a task writes to the file LONGSHORE_METRICS, one JSON
 /// object per line, which the embedded cluster keeps; and those that `metrics` of

@@ -1,6 +1,6 @@
 //! `longshore tag`: sets, removes and prints the tags of a run.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
@@ -14,8 +14,9 @@ use longshore::{
 
 use crate::{
     complete, config,
-    error::Result,
+    error::{Error, Result},
     output::TextFormat,
+    owners::{self, Access, OwnerArgs},
     target::{self, ClusterArgs},
     ui,
 };
@@ -29,9 +30,10 @@ use crate::{
 #[command(after_help = "Examples:
   longshore tag last best dataset=v2
   longshore tag digits-x7k2p best-
+  longshore tag 'sweep-*' dataset=v2
   longshore tag last --output json")]
 pub(crate) struct TagArgs {
-    /// Run: its name, a prefix of it, or `last`
+    /// Run: its name, a prefix of it, `last`, or a pattern; several are separated by commas
     #[arg(add = ArgValueCompleter::new(complete::runs))]
     run: String,
     /// Changes: KEY=VALUE, KEY, or KEY- to remove a tag
@@ -40,6 +42,8 @@ pub(crate) struct TagArgs {
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: TextFormat,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -56,26 +60,73 @@ pub(crate) async fn tag(args: TagArgs) -> Result<ExitCode> {
 
 async fn change(cluster: &Cluster, args: &TagArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let found = runs::find(cluster, namespace, &args.run).await?;
-    let mut tags = found.tags;
-    if !args.changes.is_empty() {
-        runs::set_tags(cluster, &found.run, &args.changes).await?;
-        for (key, value) in &args.changes {
-            match value {
-                Some(value) => tags.insert(key.clone(), value.clone()),
-                None => tags.remove(key),
-            };
+    let access = match args.changes.is_empty() {
+        true => Access::Read,
+        false => args.owners.act("tag"),
+    };
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let words = [args.run.clone()];
+    let chosen = owners::choose(cluster, &all, namespace, &words, access).await?;
+    owners::allow(cluster, &chosen, access).await?;
+    let mut results = Vec::new();
+    let mut tagged = BTreeMap::new();
+    for found in &chosen {
+        let (name, run) = (found.run.name.to_string(), &found.run);
+        let mut tags = found.tags.clone();
+        if !args.changes.is_empty() {
+            let set = runs::set_tags(cluster, run, &args.changes).await;
+            let set = owners::reported(&name, chosen.len(), set.map_err(Error::from));
+            let is_set = set.is_ok();
+            results.push(set);
+            if !is_set {
+                continue;
+            }
         }
+        apply(&args.changes, &mut tags);
+        tagged.insert(name, tags);
     }
-    args.output.print(&tags, || {
-        if tags.is_empty() {
-            ui::note(format!("The run {} has no tags.", found.run.name));
-        }
-        for (key, value) in &tags {
-            ui::line(match value.is_empty() {
-                true => key.clone(),
-                false => format!("{key}={value}"),
-            });
-        }
-    })
+    print(&tagged, chosen.len(), args)?;
+    owners::failed_for_some(results, chosen.len())
+}
+
+fn apply(changes: &[TagChange], tags: &mut BTreeMap<String, String>) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => tags.insert(key.clone(), value.clone()),
+            None => tags.remove(key),
+        };
+    }
+}
+
+/// Prints the tags of a run, or the tags of several by their names.
+fn print(
+    tagged: &BTreeMap<String, BTreeMap<String, String>>,
+    count: usize,
+    args: &TagArgs,
+) -> Result<()> {
+    if count != 1 {
+        return args.output.print(tagged, || {
+            for (name, tags) in tagged {
+                ui::line(format!("{name}: {}", lines(tags).join(" ")));
+            }
+        });
+    }
+    for (name, tags) in tagged {
+        args.output.print(tags, || {
+            if tags.is_empty() {
+                ui::note(format!("The run {name} has no tags."));
+            }
+            lines(tags).iter().for_each(ui::line);
+        })?;
+    }
+    Ok(())
+}
+
+/// `KEY=VALUE`, or `KEY` for a tag without a value.
+fn lines(tags: &BTreeMap<String, String>) -> Vec<String> {
+    let line = |(key, value): (&String, &String)| match value.is_empty() {
+        true => key.clone(),
+        false => format!("{key}={value}"),
+    };
+    tags.iter().map(line).collect()
 }

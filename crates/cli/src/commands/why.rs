@@ -27,7 +27,7 @@ use crate::{
 /// Reads the run's Jobs and pods, their events and, where permitted, nodes and quotas,
 /// and prints one cause and one remedy; for an active run, its progress. Exits with 0
 /// if nothing is wrong or the cause was found, 1 if it was not. RUN is the name of a
-/// run, a prefix of it that no other run has, or `last` for the newest run.
+/// run, a prefix of it that no other of your runs has, or `last` for your newest run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore why last

@@ -100,7 +100,7 @@ async fn of_logs(cluster: &Cluster, namespace: &str, current: &str) -> Option<Ve
         let names = found.iter().map(|run| run.run.name.to_string());
         return Some(names.chain(last(&found)).collect());
     };
-    let run = runs::pick_made(&found, namespace, word).ok()?;
+    let run = runs::pick_made(&found, namespace, word, None).ok()?;
     Some(tasks_of(word, run))
 }
 

@@ -11,7 +11,10 @@ use longshore::{
 };
 
 use super::{Place, find, pod_of, task_of};
-use crate::error::{Error, Kind, Result};
+use crate::{
+    error::{Error, Kind, Result},
+    owners::Access,
+};
 
 /// A running container.
 #[derive(Debug)]
@@ -29,8 +32,9 @@ impl Container {
         namespace: &str,
         text: &str,
         name: Option<&str>,
+        access: Access,
     ) -> Result<Self> {
-        let place = find(cluster, namespace, text).await?;
+        let place = find(cluster, namespace, text, access).await?;
         Self::of(cluster, place, name).await
     }
 

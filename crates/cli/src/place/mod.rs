@@ -7,8 +7,8 @@ use longshore::{
     LabelSelector, View,
     client::{Cluster, Item, kinds::Pod},
     launcher::{
-        RunSummary,
-        names::{COMPLETION_INDEX, JOB_NAME, Task},
+        Owner, RunSummary,
+        names::{self, COMPLETION_INDEX, JOB_NAME, Task},
         runs::{self, RunsError},
         suggest,
     },
@@ -17,7 +17,10 @@ use longshore::{
 pub(crate) use container::Container;
 pub(crate) use word::{Word, looks_like_a_task};
 
-use crate::error::{Error, Kind, Result};
+use crate::{
+    error::{Error, Kind, Result},
+    owners::{self, Access, Owned},
+};
 
 /// A resolved name.
 #[derive(Debug)]
@@ -36,7 +39,40 @@ pub(crate) enum Place {
 
 /// Resolves a name. The order is: a full name of a run or pod, the host name of a Job's task,
 /// and a prefix of a run's name or `last`.
-pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Result<Place> {
+///
+/// For an action, asks if the run belongs to another user.
+pub(crate) async fn find(
+    cluster: &Cluster,
+    namespace: &str,
+    text: &str,
+    access: Access,
+) -> Result<Place> {
+    let place = resolve(cluster, namespace, text, access).await?;
+    place.allow(cluster, access).await?;
+    Ok(place)
+}
+
+impl Place {
+    /// Asks before an action on a run of another user.
+    pub(crate) async fn allow(&self, cluster: &Cluster, access: Access) -> Result<()> {
+        let owned = match self {
+            Self::Run(run) | Self::Tasks { run, .. } => Some(Owned::from(&**run)),
+            Self::Pod(pod) => pod_of_run(pod),
+        };
+        owners::allow_owned(cluster, owned.as_slice(), access).await
+    }
+}
+
+/// The run of a pod, if it belongs to one.
+fn pod_of_run(pod: &Item<Pod>) -> Option<Owned> {
+    let run = pod.meta().labels.get(names::RUN)?;
+    Some(Owned {
+        name: run.clone(),
+        owner: Owner::of_object(pod.meta()),
+    })
+}
+
+async fn resolve(cluster: &Cluster, namespace: &str, text: &str, access: Access) -> Result<Place> {
     let pods = cluster.pods().in_namespace(namespace)?;
     match Word::parse(text)? {
         Word::Pod(name) => match pods.find(name).await? {
@@ -44,7 +80,9 @@ pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Resu
             None => Err(no_pod(&pods, name).await),
         },
         Word::Task { run, role, index } => {
-            let found = runs::find_made(cluster, namespace, run).await?;
+            let all = runs::list(cluster, Some(namespace)).await?;
+            let me = runs::whose(cluster, &all, &[run], access.users()).await?;
+            let found = runs::pick_made(&all, namespace, run, me.as_ref())?.clone();
             let (role, index) = found.run.role_and_index(role, index);
             let role = role.to_owned();
             found.run.check_task(Some(&role), index)?;
@@ -54,11 +92,17 @@ pub(crate) async fn find(cluster: &Cluster, namespace: &str, text: &str) -> Resu
                 index,
             })
         }
-        Word::Name(name) => named(cluster, namespace, name, &pods).await,
+        Word::Name(name) => named(cluster, namespace, name, &pods, access).await,
     }
 }
 
-async fn named(cluster: &Cluster, namespace: &str, name: &str, pods: &View<Pod>) -> Result<Place> {
+async fn named(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    pods: &View<Pod>,
+    access: Access,
+) -> Result<Place> {
     // Do not query invalid pod names.
     let is_pods = longshore::model::name::dns_subdomain("pod", name).is_ok();
     let pod = async {
@@ -77,7 +121,8 @@ async fn named(cluster: &Cluster, namespace: &str, name: &str, pods: &View<Pod>)
         return Ok(Place::Pod(Box::new(pod)));
     }
     let all = all?;
-    match runs::pick_made(&all, namespace, name) {
+    let me = runs::whose(cluster, &all, &[name], access.users()).await?;
+    match runs::pick_made(&all, namespace, name, me.as_ref()) {
         Ok(run) => Ok(Place::Run(Box::new(run.clone()))),
         Err(RunsError::NoSuchRun { nearest, .. }) => {
             // Whether such a pod exists is unknown.

@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{host::Task, stdio};
 use crate::{
     error::{Error, Kind, Result},
+    owners::Access,
     task_container::TaskContainer,
 };
 
@@ -26,8 +27,9 @@ pub(crate) async fn run(
     namespace: &str,
     place: &str,
     keys: &Keys,
+    access: Access,
 ) -> Result<()> {
-    let task = Arc::new(TaskContainer::find(cluster, namespace, place).await?);
+    let task = Arc::new(TaskContainer::find(cluster, namespace, place, access).await?);
     let pod = task.pod.clone();
     let host = Arc::new(Task::new(task));
     let (output, written) = stdio::output();

@@ -228,9 +228,19 @@ impl ClusterArgs {
         namespace: Option<&str>,
     ) -> Result<Vec<String>> {
         let absolute = |path: &PathBuf| {
-            let path = std::path::absolute(path);
-            let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
-            Ok::<String, Error>(path.display().to_string())
+            // A kubeconfig may be a list of files.
+            let mut paths: Vec<PathBuf> = std::env::split_paths(path).collect();
+            if path.exists() {
+                paths = vec![path.clone()];
+            }
+            let paths = paths.iter().map(std::path::absolute);
+            let paths = paths.collect::<std::io::Result<Vec<PathBuf>>>();
+            let paths = paths.map_err(|error| Error::from_source(Kind::Usage, &error))?;
+            let paths: Vec<String> = paths
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            Ok::<String, Error>(paths.join(":"))
         };
         let (mut words, mut of_context) = (Vec::new(), None);
         match self.choose(configured, Cluster::is_in_pod()) {

@@ -29,20 +29,12 @@ fn the_remedy_of_a_forbidden_error_grants_enough() {
         crate::machine::Answer::new(&command.output().unwrap())
     };
     let refused = run().expect(4);
-    let commands: Vec<&str> = refused
-        .err
-        .split('`')
-        .filter(|part| part.starts_with("kubectl --context real create role "))
-        .collect();
-    assert!(!commands.is_empty(), "{}", refused.err);
-    let account = format!("--serviceaccount={}:limited", stage.name);
-    for command in commands {
-        let words: Vec<&str> = command.split(' ').skip(3).collect();
-        let name = words[2];
-        stage.kubectl(&words);
-        let role = format!("--role={name}");
-        stage.kubectl(&["create", "rolebinding", name, &role, &account]);
-    }
+    let begin = refused.err.find("  apiVersion: v1\n").unwrap();
+    let lines = refused.err[begin..].lines();
+    let manifest: Vec<&str> = lines.take_while(|line| line.starts_with("  ")).collect();
+    stage.machine.write("granted.yaml", &manifest.join("\n"));
+    let path = stage.machine.code().join("granted.yaml");
+    stage.kubectl(&["apply", "--filename", path.to_str().unwrap()]);
     assert_eq!(said(&run().expect(0)), "allowed\n");
 }
 

@@ -13,7 +13,8 @@ use kube_client::{
 use super::{
     credentials,
     explain::{display_url, explain},
-    kubeconfig, proxies,
+    kubeconfig::{self, Problem},
+    kubeconfig_rules, proxies,
 };
 use crate::error::{Error, Result};
 
@@ -49,25 +50,30 @@ async fn infer() -> Result<Config> {
     };
     match load_default(&KubeConfigOptions::default()).await {
         Ok(config) => Ok(config),
-        Err(error) if absent(&error) && in_cluster() => Config::incluster().map_err(|error| {
-            Error::Config(format!(
-                "the in-cluster configuration cannot be used: {error}"
-            ))
-        }),
+        Err(Problem::Kube(error)) if absent(&error) && in_cluster() => {
+            Config::incluster().map_err(|error| {
+                Error::Config(format!(
+                    "the in-cluster configuration cannot be used: {error}"
+                ))
+            })
+        }
         Err(error) => Err(kubeconfig_error(None, &error)),
     }
 }
 
 /// Loads the default kubeconfig files.
-async fn load_default(options: &KubeConfigOptions) -> Result<Config, KubeconfigError> {
-    to_config(kubeconfig::read_default()?, options).await
+async fn load_default(options: &KubeConfigOptions) -> Result<Config, Problem> {
+    let kubeconfig = kubeconfig::read_default()?;
+    let is_selected = options.context.is_some() || kubeconfig.current_context.is_some();
+    if !is_selected && in_cluster() {
+        return Err(KubeconfigError::CurrentContextNotSet.into());
+    }
+    to_config(kubeconfig, options).await
 }
 
 /// Converts a kubeconfig. Its `proxy-url` takes precedence over the environment.
-async fn to_config(
-    kubeconfig: Kubeconfig,
-    options: &KubeConfigOptions,
-) -> Result<Config, KubeconfigError> {
+async fn to_config(kubeconfig: Kubeconfig, options: &KubeConfigOptions) -> Result<Config, Problem> {
+    kubeconfig_rules::check(&kubeconfig, options).map_err(Problem::Rule)?;
     let proxy_url = kubeconfig::proxy(&kubeconfig, options);
     let mut config = Config::from_custom_kubeconfig(kubeconfig, options).await?;
     config.proxy_url = match proxy_url {
@@ -97,7 +103,7 @@ async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<C
     };
     let config = match path {
         None => load_default(&options).await,
-        Some(path) => match kubeconfig::read(path) {
+        Some(path) => match kubeconfig::read_list(path) {
             Ok(kubeconfig) => to_config(kubeconfig, &options).await,
             Err(error) => Err(error),
         },
@@ -107,11 +113,15 @@ async fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<C
 
 /// Returns the error for an invalid kubeconfig. It omits parser messages, which may quote
 /// a token from the file.
-fn kubeconfig_error(path: Option<&Path>, error: &KubeconfigError) -> Error {
+fn kubeconfig_error(path: Option<&Path>, problem: &Problem) -> Error {
     let which = path.map_or_else(
         || "the kubeconfig (KUBECONFIG or ~/.kube/config)".to_owned(),
         |path| format!("the kubeconfig {}", path.display()),
     );
+    let error = match problem {
+        Problem::Rule(rule) => return Error::Config(format!("{which} cannot be used: {rule}")),
+        Problem::Kube(error) => error,
+    };
     let problem = match error {
         KubeconfigError::Parse(_) => "it is not a valid kubeconfig: check its YAML".to_owned(),
         KubeconfigError::ParseCertificates(_) => "a certificate in it is not valid PEM".to_owned(),

@@ -7,18 +7,23 @@
 
 use std::{
     io::IsTerminal,
+    path::Path,
     process::{Command, Stdio},
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use jiff::Timestamp;
+use http::HeaderValue;
+use jiff::{SignedDuration, Timestamp};
 use kube_client::config::{AuthInfo, ExecConfig, ExecInteractiveMode};
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::json;
 
 /// The environment variable with the plugin's input.
 const EXEC_INFO: &str = "KUBERNETES_EXEC_INFO";
 const KIND: &str = "ExecCredential";
+/// The maximum size of a token file, in bytes.
+const MAX_TOKEN_BYTES: u64 = 1 << 20;
 
 /// The output of a plugin.
 #[derive(Deserialize)]
@@ -39,14 +44,37 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Runs the user's credential plugin, if there is one, and replaces it with its
-/// credentials. Returns when they expire, if they do. Blocks until the plugin ends.
+/// How long a token that was read from a file is used.
+const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
+
+/// Replaces the sources of the user's credentials with the credentials: the token file is read, and
+/// the credential plugin is run, unless there are other credentials. Returns when they expire, if they
+/// do. Blocks until the plugin ends.
 ///
 /// # Errors
 /// The reason, which contains neither the plugin's output nor its arguments and
 /// environment: they may be secret.
 pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
-    let Some(program) = user.exec.take() else {
+    let expires = from_sources(user)?;
+    let token = user.token.as_ref().map(ExposeSecret::expose_secret);
+    match token.is_none_or(|token| HeaderValue::from_str(token).is_ok()) {
+        true => Ok(expires),
+        false => Err(
+            "the token has characters that a header cannot have, such as line breaks".to_owned(),
+        ),
+    }
+}
+
+fn from_sources(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
+    let program = user.exec.take();
+    if let Some(path) = user.token_file.take() {
+        read_token(&path, user)?;
+        // As in kubectl, changes of the file are found within a minute.
+        return Ok(Timestamp::now().checked_add(TOKEN_LIFETIME).ok());
+    }
+    // kubectl calls the plugin only for requests without credentials.
+    let is_known = user.token.is_some() || user.username.is_some();
+    let Some(program) = program.filter(|_| !is_known) else {
         return Ok(None);
     };
     let name = program.command.as_deref().unwrap_or_default();
@@ -61,6 +89,25 @@ pub(super) fn fetch(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
         user.client_key_data = Some(STANDARD.encode(key).into());
     }
     Ok(status.expiration_timestamp)
+}
+
+/// Reads the token of a file, without the white space around it. If this is not possible, the user
+/// keeps the token that is given beside the file, as in kubectl.
+fn read_token(path: &str, user: &mut AuthInfo) -> Result<(), String> {
+    let read = longshore_files::read_limited(Path::new(path), MAX_TOKEN_BYTES);
+    let text = read.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
+    let problem = match text {
+        Ok(text) if !text.is_empty() => {
+            user.token = Some(text.into());
+            return Ok(());
+        }
+        Ok(_) => "it is empty".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    match user.token {
+        Some(_) => Ok(()),
+        None => Err(format!("the token file {path} cannot be used: {problem}")),
+    }
 }
 
 fn run(name: &str, program: &ExecConfig) -> Result<Status, String> {

@@ -2,6 +2,7 @@
 //! refer to. The content is untrusted.
 
 use std::{
+    ffi::OsStr,
     io,
     path::{Path, PathBuf},
 };
@@ -10,6 +11,8 @@ use kube_client::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use longshore_files::read_limited;
 use longshore_model::yaml;
 
+use super::kubeconfig_rules;
+
 /// The maximum size of a kubeconfig, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 /// The maximum size of a file that a kubeconfig refers to (certificates, a key, a token),
@@ -17,10 +20,25 @@ const MAX_BYTES: u64 = 4 << 20;
 const MAX_REFERENCED_BYTES: u64 = 1 << 20;
 const NOT_UTF8: &str = "it is not UTF-8 text";
 
-type Result<T> = std::result::Result<T, KubeconfigError>;
+/// Why a kubeconfig cannot be used.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// kube-client's error.
+    Kube(KubeconfigError),
+    /// The rule that it violates, without secrets.
+    Rule(String),
+}
 
-fn unreadable(path: &Path, error: io::Error) -> KubeconfigError {
-    KubeconfigError::ReadConfig(error, path.to_owned())
+impl From<KubeconfigError> for Problem {
+    fn from(error: KubeconfigError) -> Self {
+        Self::Kube(error)
+    }
+}
+
+type Result<T> = std::result::Result<T, Problem>;
+
+fn unreadable(path: &Path, error: io::Error) -> Problem {
+    Problem::Kube(KubeconfigError::ReadConfig(error, path.to_owned()))
 }
 
 /// Reads one file. Resolves relative paths in it against its folder.
@@ -30,6 +48,10 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
     let text = decode(bytes).map_err(|problem| invalid(problem.to_owned()))?;
     yaml::check(text.as_bytes()).map_err(|error| invalid(error.to_string()))?;
     let mut config = Kubeconfig::from_yaml(&text)?;
+    kubeconfig_rules::normalize(&mut config).map_err(|rule| {
+        let path = path.display();
+        Problem::Rule(format!("{path}: {rule}"))
+    })?;
     if let Some(folder) = path.parent() {
         let mut paths = Vec::new();
         for file in files(&mut config) {
@@ -102,21 +124,40 @@ fn commands(config: &mut Kubeconfig) -> impl Iterator<Item = &mut String> {
 }
 
 /// Reads and merges the files in `KUBECONFIG`, or reads `~/.kube/config` if the variable is
-/// empty. As in kubectl, if `KUBECONFIG` has several files, those that do not exist are
-/// ignored.
+/// empty.
 pub(super) fn read_default() -> Result<Kubeconfig> {
     let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
-    let mut paths: Vec<PathBuf> = std::env::split_paths(&list).collect();
-    paths.retain(|path| !path.as_os_str().is_empty());
+    let paths = files_of(&list);
     if paths.is_empty() {
         let home = std::env::home_dir().ok_or(KubeconfigError::FindPath)?;
         return read(&home.join(".kube/config"));
     }
+    read_all(paths)
+}
+
+/// Reads a file, or a list of files as in `KUBECONFIG`, unless a file has this name.
+pub(super) fn read_list(path: &Path) -> Result<Kubeconfig> {
+    let paths = files_of(path.as_os_str());
+    match paths.len() > 1 && !path.exists() {
+        true => read_all(paths),
+        false => read(path),
+    }
+}
+
+/// The files of a list, without empty names.
+fn files_of(list: &OsStr) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = std::env::split_paths(list).collect();
+    paths.retain(|path| !path.as_os_str().is_empty());
+    paths
+}
+
+/// Reads and merges files. As in kubectl, those of several that do not exist are ignored.
+fn read_all(mut paths: Vec<PathBuf>) -> Result<Kubeconfig> {
     if paths.len() > 1 && paths.iter().any(|path| path.exists()) {
         // Keeps files whose existence cannot be checked: reading them reports the error.
         paths.retain(|path| path.try_exists().unwrap_or(true));
     }
-    let merge = |all: Kubeconfig, path: &PathBuf| all.merge(read(path)?);
+    let merge = |all: Kubeconfig, path: &PathBuf| Ok(all.merge(read(path)?)?);
     paths.iter().try_fold(Kubeconfig::default(), merge)
 }
 

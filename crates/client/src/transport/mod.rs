@@ -9,6 +9,7 @@ mod credentials;
 mod error_response;
 mod explain;
 mod kubeconfig;
+mod kubeconfig_rules;
 mod proxies;
 mod request_metrics;
 mod response;

@@ -40,6 +40,7 @@ use longshore_model::yaml;
 use crate::{
     config::{RoleSpec, RunSpec, Workload},
     jobset::JobSet,
+    owner::Owner,
     run::Run,
     store::BundleInfo,
 };
@@ -95,6 +96,21 @@ impl Plan {
             namespace: self.namespace.clone(),
             roles: self.roles.iter().map(|role| role.role.clone()).collect(),
             schedule: None,
+        }
+    }
+
+    /// Records the owner in all objects but the bundle, which runs share, and in the pods.
+    pub(crate) fn mark_owner(&mut self, owner: &Owner) {
+        owner.mark(&mut self.config.metadata);
+        if let Some(service) = &mut self.service {
+            owner.mark(&mut service.metadata);
+        }
+        for role in &mut self.roles {
+            owner.mark(&mut role.job.metadata);
+            owner.mark(pod_template::pod_metadata_of(&mut role.job));
+        }
+        for object in &mut self.notifier {
+            owner.mark(object.metadata_mut());
         }
     }
 

@@ -84,10 +84,14 @@ impl PlannedObject {
         of_each_kind!(self, object => object.metadata())
     }
 
+    /// Its metadata, to change it.
+    pub(crate) fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        of_each_kind!(self, object => object.metadata_mut())
+    }
+
     /// Makes an object its owner.
     pub(crate) fn own(&mut self, owner: OwnerReference) {
-        let metadata = of_each_kind!(self, object => object.metadata_mut());
-        metadata.owner_references = Some(vec![owner]);
+        self.metadata_mut().owner_references = Some(vec![owner]);
     }
 
     /// Its name.

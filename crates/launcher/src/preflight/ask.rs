@@ -12,7 +12,7 @@ use super::{
     rights::{self, Right},
     server,
 };
-use crate::queries;
+use crate::{owner::Owner, queries};
 
 /// The timeout for optional queries.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -50,10 +50,19 @@ pub(super) async fn ask(
             futures::future::join_all(references),
             futures::future::join_all(addons),
         );
+        let lacks = lacks.unwrap_or_default();
+        let user = match lacks.is_empty() {
+            true => None,
+            false => {
+                let asked = tokio::time::timeout(LIMIT, Owner::current(cluster));
+                asked.await.ok().and_then(Result::ok)
+            }
+        };
         Ok(ClusterState {
             version: version.0.flatten(),
             namespace: NamespaceState::Unseen,
-            lacks: lacks.unwrap_or_default(),
+            lacks,
+            user,
             quotas: quotas.0,
             limit_ranges: ranges.0,
             nodes: nodes.0,

@@ -12,6 +12,7 @@ mod needs;
 mod quota;
 mod references;
 mod rights;
+mod role;
 mod room;
 mod server;
 #[cfg(test)]
@@ -35,7 +36,14 @@ use rights::Right;
 pub use room::{Room, room};
 use server::ServerVersion;
 
-use crate::plan::Plan;
+use crate::{owner::Owner, plan::Plan};
+
+/// The Role with the permissions for all commands that manage runs, and its RoleBinding for a user, as
+/// a manifest in YAML, for an administrator of the cluster.
+#[must_use]
+pub fn role_manifest(namespace: &str, user: &Owner) -> String {
+    role::manifest(namespace, user, &[])
+}
 
 /// The use of the run, which determines the required permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +63,8 @@ pub struct Finding {
     pub problem: String,
     /// What to do about it.
     pub remedy: String,
+    /// The manifest that the remedy mentions, in YAML.
+    pub manifest: Option<String>,
 }
 
 impl Finding {
@@ -63,6 +73,7 @@ impl Finding {
             kind,
             problem: problem.into(),
             remedy: remedy.into(),
+            manifest: None,
         }
     }
 }
@@ -113,6 +124,8 @@ struct ClusterState {
     namespace: NamespaceState,
     /// Missing permissions.
     lacks: Vec<Right>,
+    /// The user, if permissions are missing.
+    user: Option<Owner>,
     /// The namespace's quotas.
     quotas: Option<Vec<QuotaEvidence>>,
     /// The namespace's LimitRanges.
@@ -177,10 +190,12 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     let mut report = Report::default();
     report
         .refusals
-        .extend(rights::check(namespace, &state.lacks));
-    report
-        .warnings
-        .extend(rights::check_queue(namespace, &state.lacks));
+        .extend(rights::check(namespace, &state.lacks, state.user.as_ref()));
+    report.warnings.extend(rights::check_queue(
+        namespace,
+        &state.lacks,
+        state.user.as_ref(),
+    ));
     server::check(state.version, needs.counts_failures, &mut report);
     let nodes_seen = state.nodes.as_ref().map(|nodes| nodes.seen.as_slice());
     let is_embedded = server::is_embedded(nodes_seen);

@@ -38,6 +38,10 @@ pub(crate) struct Needs {
     pub(crate) counts_failures: Option<&'static str>,
     /// Whether the client executes programs in its pods.
     pub(crate) executes: bool,
+    /// Whether the client sends its input to a pod.
+    pub(crate) attaches: bool,
+    /// Whether a Secret, which may exist already, has the code.
+    pub(crate) has_bundle: bool,
 }
 
 /// The requirements of a role.
@@ -102,6 +106,8 @@ impl Needs {
                 .iter()
                 .find_map(|role| counts_failures(&role.job)),
             executes: plan.receives_changes,
+            attaches: plan.roles.iter().any(|role| reads_input(&role.job)),
+            has_bundle: plan.bundle.is_some(),
         })
     }
 
@@ -171,6 +177,16 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
             .entry(name.clone())
             .or_insert_with(|| amount.clone());
     }
+}
+
+/// Whether a container of its pods reads the input of the client.
+fn reads_input(job: &Job) -> bool {
+    let spec = job
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.template.spec.as_ref());
+    let mut containers = spec.into_iter().flat_map(|spec| &spec.containers);
+    containers.any(|container| container.stdin == Some(true))
 }
 
 /// Whether its tasks are the combinations of a sweep.

@@ -6,7 +6,8 @@ use longshore_client::Cluster;
 use longshore_diagnosis::explain::Cause;
 use serde_json::{Value, json};
 
-use super::{Addon, Finding, Needs, Purpose};
+use super::{Addon, Finding, Needs, Purpose, role};
+use crate::owner::Owner;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
@@ -73,7 +74,13 @@ impl Right {
         (self.group, self.resource) == WORKLOADS
     }
 
-    /// The resource in the notation of `kubectl create role --resource`.
+    /// The resource and the subresource, as in a rule of a Role.
+    pub(super) fn name(self) -> String {
+        let slash = if self.subresource.is_empty() { "" } else { "/" };
+        format!("{}{slash}{}", self.resource, self.subresource)
+    }
+
+    /// The resource with its group, as `kubectl create role --resource` writes it.
     fn target(self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let slash = if self.subresource.is_empty() { "" } else { "/" };
@@ -133,11 +140,24 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
             ..Right::new("get", "", "pods")
         });
     }
-    if needs.executes {
-        rights.push(Right {
-            subresource: "exec",
-            ..Right::new("create", "", "pods")
-        });
+    if needs.has_bundle {
+        // Another run may have created it.
+        rights.push(Right::new("get", "", "secrets"));
+    }
+    // Sessions are WebSockets, requests to GET, for which newer servers also require `create`.
+    let sessions = [(needs.executes, "exec"), (needs.attaches, "attach")];
+    for (_, subresource) in sessions.into_iter().filter(|(is_used, _)| *is_used) {
+        for verb in ["get", "create"] {
+            rights.push(Right {
+                subresource,
+                ..Right::new(verb, "", "pods")
+            });
+        }
+    }
+    let has_set = needs.addons.contains(&Addon::JobSet);
+    if has_set && purpose != Purpose::Follow && !grants {
+        // The submission waits for the Jobs of the JobSet.
+        rights.push(Right::new("list", "batch", "jobs"));
     }
     if needs
         .addons
@@ -151,13 +171,17 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
 }
 
 /// A finding for missing permissions that only the end of a queued run needs.
-pub(super) fn check_queue(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+pub(super) fn check_queue(
+    namespace: &str,
+    lacks: &[Right],
+    user: Option<&Owner>,
+) -> Option<Finding> {
     let lacks: Vec<Right> = lacks
         .iter()
         .copied()
         .filter(|right| right.is_of_queue())
         .collect();
-    let mut finding = missing(namespace, &lacks)?;
+    let mut finding = missing(namespace, &lacks, user)?;
     finding
         .problem
         .push_str(", so the run cannot be cancelled, and a failed task does not stop the others");
@@ -165,14 +189,14 @@ pub(super) fn check_queue(namespace: &str, lacks: &[Right]) -> Option<Finding> {
 }
 
 /// One finding for all missing permissions without which the run does not work.
-pub(super) fn check(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+pub(super) fn check(namespace: &str, lacks: &[Right], user: Option<&Owner>) -> Option<Finding> {
     let lacks: Vec<Right> = lacks
         .iter()
         .copied()
         .filter(|right| !right.is_of_queue())
         .collect();
     let is_of_webhook = |right: &Right| NOTIFIER.contains(&(right.group, right.resource));
-    let mut finding = missing(namespace, &lacks)?;
+    let mut finding = missing(namespace, &lacks, user)?;
     if lacks.iter().any(is_of_webhook) {
         finding.remedy.push_str(
             "; or name a service account that may get, list and watch jobs.batch and pods, and list events, in `webhook_account`; or remove `webhook`",
@@ -181,7 +205,8 @@ pub(super) fn check(namespace: &str, lacks: &[Right]) -> Option<Finding> {
     Some(finding)
 }
 
-fn missing(namespace: &str, lacks: &[Right]) -> Option<Finding> {
+/// One finding for missing permissions, with a manifest that grants them.
+fn missing(namespace: &str, lacks: &[Right], user: Option<&Owner>) -> Option<Finding> {
     let mut by_target: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for right in lacks {
         by_target
@@ -189,7 +214,7 @@ fn missing(namespace: &str, lacks: &[Right]) -> Option<Finding> {
             .or_default()
             .insert(right.verb);
     }
-    // Group resources with the same missing verbs into one role.
+    // Group resources with the same missing verbs.
     let mut by_verbs: BTreeMap<BTreeSet<&str>, Vec<String>> = BTreeMap::new();
     for (target, verbs) in by_target {
         by_verbs.entry(verbs).or_default().push(target);
@@ -197,37 +222,28 @@ fn missing(namespace: &str, lacks: &[Right]) -> Option<Finding> {
     if by_verbs.is_empty() {
         return None;
     }
-    let list = |verbs: &BTreeSet<&str>, between: &str| {
-        let verbs: Vec<&str> = verbs.iter().copied().collect();
-        verbs.join(between)
-    };
     let what: Vec<String> = by_verbs
         .iter()
-        .map(|(verbs, targets)| format!("{} {}", list(verbs, ", "), targets.join(", ")))
-        .collect();
-    let several = by_verbs.len() > 1;
-    let roles: Vec<String> = by_verbs
-        .iter()
-        .enumerate()
-        .map(|(n, (verbs, targets))| {
-            let number = if several { format!("-{}", n + 1) } else { String::new() };
-            format!(
-                "`kubectl create role longshore{number} --namespace {namespace} --verb={} --resource={}`",
-                list(verbs, ","),
-                targets.join(",")
-            )
+        .map(|(verbs, targets)| {
+            let verbs: Vec<&str> = verbs.iter().copied().collect();
+            format!("{} {}", verbs.join(", "), targets.join(", "))
         })
         .collect();
-    let bind = if several { "each with" } else { "with" };
-    Some(Finding::new(
+    let whom = user.map_or_else(|| "you".to_owned(), ToString::to_string);
+    let mut finding = Finding::new(
         Cause::Rights,
         format!(
             "you are not allowed to {} in the namespace {namespace:?}",
             what.join("; ")
         ),
         format!(
-            "have an administrator run {}, and bind it to you, {bind} `kubectl create rolebinding`",
-            roles.join(" and ")
+            "ask an administrator of the cluster for a Role with these permissions, bound to {whom}"
         ),
-    ))
+    );
+    let permissions = lacks
+        .iter()
+        .map(|right| (right.verb, right.group, right.name()));
+    let permissions: Vec<role::Permission> = permissions.collect();
+    finding.manifest = user.map(|user| role::manifest(namespace, user, &permissions));
+    Some(finding)
 }

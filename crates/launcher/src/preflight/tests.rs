@@ -28,6 +28,8 @@ fn of_spec(spec: Value, tasks: u32) -> Needs {
         references: Vec::new(),
         counts_failures: None,
         executes: false,
+        attaches: false,
+        has_bundle: false,
     }
 }
 
@@ -108,12 +110,12 @@ fn missing_permissions() {
         ],
         ..ClusterState::default()
     };
-    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create, patch jobs.batch, secrets; get pods/log in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create,patch --resource=jobs.batch,secrets` and `kubectl create role longshore-2 --namespace team --verb=get --resource=pods/log`, and bind it to you, each with `kubectl create rolebinding`"#);
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create, patch jobs.batch, secrets; get pods/log in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to you"#);
     let one = ClusterState {
         lacks: vec![is("watch", "pods")],
         ..ClusterState::default()
     };
-    insta::assert_snapshot!(findings(&needs, &one).join("\n"), @r#"no: you are not allowed to watch pods in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=watch --resource=pods`, and bind it to you, with `kubectl create rolebinding`"#);
+    insta::assert_snapshot!(findings(&needs, &one).join("\n"), @r#"no: you are not allowed to watch pods in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to you"#);
     // Without following, no permission to read is necessary.
     let detached = rights::needed(&needs, Purpose::Detach);
     assert!(
@@ -140,7 +142,7 @@ fn permissions_of_a_webhook_name_the_account_as_a_remedy() {
         lacks,
         ..ClusterState::default()
     };
-    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create rolebindings.rbac.authorization.k8s.io, roles.rbac.authorization.k8s.io, serviceaccounts; get, list, watch jobs.batch, pods; list events in the namespace "team"; have an administrator run `kubectl create role longshore-1 --namespace team --verb=create --resource=rolebindings.rbac.authorization.k8s.io,roles.rbac.authorization.k8s.io,serviceaccounts` and `kubectl create role longshore-2 --namespace team --verb=get,list,watch --resource=jobs.batch,pods` and `kubectl create role longshore-3 --namespace team --verb=list --resource=events`, and bind it to you, each with `kubectl create rolebinding`; or name a service account that may get, list and watch jobs.batch and pods, and list events, in `webhook_account`; or remove `webhook`"#);
+    insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"no: you are not allowed to create rolebindings.rbac.authorization.k8s.io, roles.rbac.authorization.k8s.io, serviceaccounts; get, list, watch jobs.batch, pods; list events in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to you; or name a service account that may get, list and watch jobs.batch and pods, and list events, in `webhook_account`; or remove `webhook`"#);
 }
 
 #[test]
@@ -159,8 +161,8 @@ fn permissions_of_dev_and_of_queues() {
         ..ClusterState::default()
     };
     insta::assert_snapshot!(findings(&needs, &state).join("\n"), @r#"
-    no: you are not allowed to create pods/exec in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=pods/exec`, and bind it to you, with `kubectl create rolebinding`
-    warning: you are not allowed to list, patch workloads.kueue.x-k8s.io in the namespace "team", so the run cannot be cancelled, and a failed task does not stop the others; have an administrator run `kubectl create role longshore --namespace team --verb=list,patch --resource=workloads.kueue.x-k8s.io`, and bind it to you, with `kubectl create rolebinding`
+    no: you are not allowed to create, get pods/exec in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to you
+    warning: you are not allowed to list, patch workloads.kueue.x-k8s.io in the namespace "team", so the run cannot be cancelled, and a failed task does not stop the others; ask an administrator of the cluster for a Role with these permissions, bound to you
     "#);
 }
 

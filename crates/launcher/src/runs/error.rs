@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 
+use crate::owner::Owner;
+
 /// An error of a query about runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,6 +37,44 @@ pub enum RunsError {
         /// The searched namespace.
         namespace: String,
     },
+    /// A pattern of names is invalid.
+    #[error("invalid pattern {pattern:?}: {problem}")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// The rule that it violates.
+        problem: String,
+    },
+    /// No name matches a pattern.
+    #[error("no run in namespace {namespace:?} matches {pattern:?}")]
+    NoMatch {
+        /// The pattern.
+        pattern: String,
+        /// The searched namespace.
+        namespace: String,
+    },
+    /// Only runs of other users match, and runs of others have to be named in full.
+    #[error("{wanted} in namespace {namespace:?} is yours; runs of other users: {}{}", candidates.join(", "), more(*count, candidates.len()))]
+    OfOthers {
+        /// The runs that were requested, as in `no run that matches "digits"`.
+        wanted: String,
+        /// The searched namespace.
+        namespace: String,
+        /// The number of matching runs.
+        count: usize,
+        /// The first matching runs with their owners, newest first.
+        candidates: Vec<String>,
+    },
+    /// The run belongs to another user.
+    #[error("{}", not_own(name, owner.as_ref(), me))]
+    NotOwn {
+        /// The run's name.
+        name: String,
+        /// Its owner; `None` if it records none.
+        owner: Option<Owner>,
+        /// The current user.
+        me: Owner,
+    },
     /// The schedule has created no run yet, or all of its runs were deleted.
     #[error("the schedule {name:?} has no runs{}", next.map(|next| format!("; the next is due at {next}")).unwrap_or_default())]
     NotYet {
@@ -50,5 +90,12 @@ fn more(count: usize, named: usize) -> String {
     match count.saturating_sub(named) {
         0 => String::new(),
         more => format!(", and {more} more"),
+    }
+}
+
+fn not_own(name: &str, owner: Option<&Owner>, me: &Owner) -> String {
+    match owner {
+        Some(owner) => format!("the run {name} belongs to {owner}, and you are {me}"),
+        None => format!("the run {name} records no owner, so it may belong to another user"),
     }
 }

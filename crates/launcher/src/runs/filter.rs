@@ -6,6 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use jiff::Timestamp;
 
 use super::{RunState, RunSummary};
+use crate::owner::{Owner, Ownership};
 
 /// The states by which runs can be selected: each state, and names of several.
 pub const STATE_FILTERS: &[&str] = &[
@@ -79,6 +80,8 @@ pub struct RunFilter {
     pub name: Option<GlobMatcher>,
     /// Tags that a run must have, with these values or with any.
     pub tags: Vec<(String, Option<String>)>,
+    /// The user who owns the runs.
+    pub owner: Option<Owner>,
 }
 
 impl RunFilter {
@@ -101,6 +104,7 @@ impl RunFilter {
             && self.since.is_none()
             && self.name.is_none()
             && self.tags.is_empty()
+            && self.owner.is_none()
     }
 
     /// Whether a run matches.
@@ -119,6 +123,10 @@ impl RunFilter {
                 .as_ref()
                 .is_none_or(|name| name.is_match(run.run.name.as_str()))
             && self.tags.iter().all(has_tag)
+            && self
+                .owner
+                .as_ref()
+                .is_none_or(|owner| owner.ownership(run.owner.as_ref()) == Ownership::Own)
     }
 }
 
@@ -182,6 +190,7 @@ mod tests {
             state,
             created: Some(at(created)),
             submitted: None,
+            owner: None,
             finished: took.map(|took| at(created + took)),
             command: Vec::new(),
             bundle: None,

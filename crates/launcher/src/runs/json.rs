@@ -19,6 +19,8 @@ impl RunSummary {
             "name": self.run.name.as_str(),
             "namespace": self.run.namespace,
             "fullName": self.full_name,
+            "owner": self.owner.as_ref().map(|owner| &owner.name),
+            "ownerIsLocal": self.owner.as_ref().is_some_and(|owner| owner.is_local),
             "state": self.state.as_str(),
             "created": self.created,
             "finished": self.finished,

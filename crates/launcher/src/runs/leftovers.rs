@@ -15,12 +15,15 @@ use super::{
     RunSummary, RunsError, if_allowed,
     remove::{delete_unowned, gone},
 };
+use crate::owner::Owner;
 
 /// An object without a run.
 #[derive(Debug)]
 pub struct Leftover {
     /// The name of the run that was not created; none for a bundle, which runs share.
     pub run: Option<String>,
+    /// The user who submitted it, if it records a valid one.
+    pub owner: Option<Owner>,
     created: Option<Timestamp>,
     object: LeftoverObject,
 }
@@ -116,6 +119,7 @@ fn leftover<K: Object>(item: &Item<K>, object: LeftoverObject) -> Leftover {
     let meta = item.meta();
     Leftover {
         run: run_of(meta).cloned(),
+        owner: Owner::of_object(meta),
         created: meta.creation_timestamp,
         object,
     }

@@ -36,17 +36,18 @@ pub use develop::{dev_record, next_dev_session};
 pub use error::RunsError;
 pub use filter::{FilterError, RunFilter, RunOrder, STATE_FILTERS, StateFilter};
 pub use leftovers::{Leftover, leftovers};
-pub use name::{LAST, pick};
+pub use name::{LAST, is_pattern, matching, pick};
 pub use pods::WatchedPods;
 pub use remove::{remove, wait_for_pods};
 pub use schedule::ScheduleSummary;
 pub(crate) use stop::{Decided, stop_decided};
-pub use stop::{cancel, stop_leftovers, stop_with_cluster};
+pub use stop::{cancel, resume, stop_leftovers, stop_with_cluster};
 pub use tags::{set_note, set_tags};
 pub use task::TaskError;
 pub use task_pod::TaskPod;
 pub use watch::{RunPods, WatchedRuns};
 
+use crate::owner::{Owner, Ownership};
 pub use crate::run::Run;
 
 /// The state of a run.
@@ -115,6 +116,8 @@ pub struct RunSummary {
     /// When it was submitted, by the submitter's clock, in microseconds. Orders runs that were
     /// created in the same second.
     pub submitted: Option<Timestamp>,
+    /// The user who submitted it, if it records a valid one.
+    pub owner: Option<Owner>,
     /// When it ended.
     pub finished: Option<Timestamp>,
     /// The command of its first role.
@@ -267,6 +270,16 @@ pub(crate) fn if_allowed<K: Object>(
     }
 }
 
+/// Users whose runs a prefix, a pattern or [`LAST`] may select. Each run can be named in full.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Users {
+    /// The current user.
+    #[default]
+    Mine,
+    /// All.
+    All,
+}
+
 /// Like [`find`]; for a schedule, returns the last run that it has created.
 ///
 /// # Errors
@@ -277,7 +290,8 @@ pub async fn find_made(
     name: &str,
 ) -> Result<RunSummary, RunsError> {
     let all = list(cluster, Some(namespace)).await?;
-    pick_made(&all, namespace, name).cloned()
+    let me = whose(cluster, &all, &[name], Users::Mine).await?;
+    pick_made(&all, namespace, name, me.as_ref()).cloned()
 }
 
 /// Like [`pick`]; for a schedule, returns the last run that it has created.
@@ -288,8 +302,16 @@ pub fn pick_made<'a>(
     all: &'a [RunSummary],
     namespace: &str,
     name: &str,
+    me: Option<&Owner>,
 ) -> Result<&'a RunSummary, RunsError> {
-    let found = pick(all, namespace, name)?;
+    made(all, pick(all, namespace, name, me)?)
+}
+
+/// The run itself, or the last run that a schedule has created.
+///
+/// # Errors
+/// [`RunsError::NotYet`].
+pub fn made<'a>(all: &'a [RunSummary], found: &'a RunSummary) -> Result<&'a RunSummary, RunsError> {
     let Some(schedule) = &found.schedule else {
         return Ok(found);
     };
@@ -303,14 +325,68 @@ pub fn pick_made<'a>(
     })
 }
 
-/// Finds a run or schedule by its name, a unique prefix of it, or [`LAST`], like [`pick`].
+/// Finds a run or schedule by its name, a unique prefix of it, or [`LAST`], like [`pick`]. Prefixes
+/// and [`LAST`] select runs of the current user.
 ///
 /// # Errors
-/// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`] and
-/// [`RunsError::Cluster`].
+/// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`],
+/// [`RunsError::OfOthers`] and [`RunsError::Cluster`].
 pub async fn find(cluster: &Cluster, namespace: &str, name: &str) -> Result<RunSummary, RunsError> {
+    find_of(cluster, namespace, name, Users::Mine).await
+}
+
+/// Like [`find`], among the runs of these users.
+///
+/// # Errors
+/// As [`find`].
+pub async fn find_of(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+    users: Users,
+) -> Result<RunSummary, RunsError> {
     let all = list(cluster, Some(namespace)).await?;
-    pick(&all, namespace, name).cloned()
+    let me = whose(cluster, &all, &[name], users).await?;
+    pick(&all, namespace, name, me.as_ref()).cloned()
+}
+
+/// The user whose runs words may select, as an argument of [`pick`] and [`matching`]. Queries the
+/// cluster only if it matters: for a prefix, a pattern or [`LAST`].
+///
+/// # Errors
+/// [`RunsError::Cluster`].
+pub async fn whose(
+    cluster: &Cluster,
+    all: &[RunSummary],
+    words: &[impl AsRef<str>],
+    users: Users,
+) -> Result<Option<Owner>, RunsError> {
+    let is_name = |word: &str| all.iter().any(|run| run.run.name.as_str() == word);
+    match users == Users::All || words.iter().all(|word| is_name(word.as_ref())) {
+        true => Ok(None),
+        false => Ok(Some(Owner::current(cluster).await?)),
+    }
+}
+
+/// Checks before an action that a run belongs to the current user. A run that the same user has just
+/// submitted needs no check.
+///
+/// # Errors
+/// [`RunsError::NotOwn`] and [`RunsError::Cluster`].
+pub async fn check_own(
+    cluster: &Cluster,
+    run: &Run,
+    owner: Option<&Owner>,
+) -> Result<(), RunsError> {
+    let me = Owner::current(cluster).await?;
+    match me.ownership(owner) {
+        Ownership::Own => Ok(()),
+        Ownership::Unknown | Ownership::Other => Err(RunsError::NotOwn {
+            name: run.name.to_string(),
+            owner: owner.cloned(),
+            me,
+        }),
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,12 @@
 //! Finds a run by name, prefix, or `last`. Pure.
 
-use crate::suggest;
+use globset::GlobBuilder;
 
 use super::{RunSummary, RunsError};
+use crate::{
+    owner::{Owner, Ownership},
+    suggest,
+};
 
 /// The word for the newest run.
 pub const LAST: &str = "last";
@@ -14,24 +18,25 @@ const NAMED: usize = 10;
 /// newest run for [`LAST`], or the only one with this prefix. A schedule and its runs count
 /// as one match: the schedule.
 ///
+/// With a user, [`LAST`] and prefixes select the runs of this user. If there are none, they select
+/// runs without a recorded owner, but never runs of other users.
+///
 /// # Errors
-/// [`RunsError::NoSuchRun`] and [`RunsError::Ambiguous`].
+/// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`] and
+/// [`RunsError::OfOthers`].
 pub fn pick<'a>(
     runs: &'a [RunSummary],
     namespace: &str,
     word: &str,
+    me: Option<&Owner>,
 ) -> Result<&'a RunSummary, RunsError> {
     let exact = runs.iter().find(|run| run.run.name.as_str() == word);
     if let Some(run) = exact {
         return Ok(run);
     }
-    if word == LAST {
-        let newest = runs.iter().find(|run| run.schedule.is_none());
-        return newest.ok_or_else(|| RunsError::NoRuns {
-            namespace: namespace.to_owned(),
-        });
-    }
-    let mut found: Vec<&RunSummary> = match word {
+    let matching: Vec<&RunSummary> = match word {
+        // A schedule is not a run.
+        LAST => runs.iter().filter(|run| run.schedule.is_none()).collect(),
         // Every name has the empty prefix.
         "" => Vec::new(),
         word => runs
@@ -39,6 +44,98 @@ pub fn pick<'a>(
             .filter(|run| run.run.name.as_str().starts_with(word))
             .collect(),
     };
+    let found = of_user(matching, namespace, word, me)?;
+    if word == LAST {
+        let newest = found.into_iter().next();
+        return newest.ok_or_else(|| RunsError::NoRuns {
+            namespace: namespace.to_owned(),
+        });
+    }
+    only(runs, found, namespace, word)
+}
+
+/// The runs and schedules whose names match a pattern with `*` and `?`. With a user, those of this
+/// user, and otherwise as [`pick`]; the second list has the matching runs that are left out.
+///
+/// # Errors
+/// [`RunsError::Pattern`], [`RunsError::NoMatch`] and [`RunsError::OfOthers`].
+pub fn matching<'a>(
+    runs: &'a [RunSummary],
+    namespace: &str,
+    pattern: &str,
+    me: Option<&Owner>,
+) -> Result<(Vec<&'a RunSummary>, Vec<&'a RunSummary>), RunsError> {
+    let glob = GlobBuilder::new(pattern).build();
+    let glob = glob.map_err(|error| RunsError::Pattern {
+        pattern: pattern.to_owned(),
+        problem: error.kind().to_string(),
+    })?;
+    let glob = glob.compile_matcher();
+    let is_named = |run: &&RunSummary| glob.is_match(run.run.name.as_str());
+    let all: Vec<&RunSummary> = runs.iter().filter(is_named).collect();
+    if all.is_empty() {
+        return Err(RunsError::NoMatch {
+            pattern: pattern.to_owned(),
+            namespace: namespace.to_owned(),
+        });
+    }
+    let found = of_user(all.clone(), namespace, pattern, me)?;
+    let is_left = |run: &&RunSummary| !found.iter().any(|chosen| std::ptr::eq(*chosen, *run));
+    let left = all.into_iter().filter(is_left).collect();
+    Ok((found, left))
+}
+
+/// Returns true if a word is a pattern. Run names do not contain these characters.
+#[must_use]
+pub fn is_pattern(word: &str) -> bool {
+    word.contains(['*', '?', '[', '{'])
+}
+
+/// The runs of a user, or else those without a recorded owner.
+fn of_user<'a>(
+    matching: Vec<&'a RunSummary>,
+    namespace: &str,
+    word: &str,
+    me: Option<&Owner>,
+) -> Result<Vec<&'a RunSummary>, RunsError> {
+    let Some(me) = me else {
+        return Ok(matching);
+    };
+    let of = |wanted: Ownership| -> Vec<&'a RunSummary> {
+        let runs = matching.iter().copied();
+        runs.filter(|run| me.ownership(run.owner.as_ref()) == wanted)
+            .collect()
+    };
+    let unknown = || Some(of(Ownership::Unknown)).filter(|runs| !runs.is_empty());
+    let own = Some(of(Ownership::Own)).filter(|runs| !runs.is_empty());
+    let Some(found) = own.or_else(unknown) else {
+        if matching.is_empty() {
+            return Ok(matching);
+        }
+        let named = matching.iter().take(NAMED).map(|run| {
+            let owner = run.owner.as_ref().map(ToString::to_string);
+            format!("{} ({})", run.run.name, owner.unwrap_or_default())
+        });
+        return Err(RunsError::OfOthers {
+            wanted: match word {
+                LAST => "no run".to_owned(),
+                word => format!("no run that matches {word:?}"),
+            },
+            namespace: namespace.to_owned(),
+            count: matching.len(),
+            candidates: named.collect(),
+        });
+    };
+    Ok(found)
+}
+
+/// The only run among those with a prefix.
+fn only<'a>(
+    runs: &'a [RunSummary],
+    mut found: Vec<&'a RunSummary>,
+    namespace: &str,
+    word: &str,
+) -> Result<&'a RunSummary, RunsError> {
     let schedules: Vec<&str> = found
         .iter()
         .filter(|run| run.schedule.is_some())
@@ -96,6 +193,7 @@ mod tests {
             state: RunState::Running,
             created: None,
             submitted: None,
+            owner: None,
             finished: None,
             command: Vec::new(),
             bundle: None,
@@ -127,7 +225,7 @@ mod tests {
     }
 
     fn picked(runs: &[RunSummary], word: &str) -> String {
-        match pick(runs, "default", word) {
+        match pick(runs, "default", word, None) {
             Ok(run) => run.run.name.to_string(),
             Err(error) => error.to_string(),
         }
@@ -182,6 +280,66 @@ mod tests {
             picked(&runs, "nightly-c2c2c-29000001"),
             "nightly-c2c2c-29000001"
         );
+    }
+
+    fn owned(name: &str, owner: &str) -> RunSummary {
+        RunSummary {
+            owner: (!owner.is_empty()).then(|| Owner::of_cluster(owner)),
+            ..run(name, None)
+        }
+    }
+
+    #[test]
+    fn prefixes_and_last_select_the_runs_of_the_user() {
+        let runs = [
+            owned("digits-b0b", "bob"),
+            owned("digits-a11", "ann"),
+            owned("old-1", ""),
+            owned("shared-b0b", "bob"),
+            owned("shared-old", ""),
+        ];
+        let picked = |word: &str, me: &str| {
+            let me = Owner::of_cluster(me);
+            match pick(&runs, "team", word, Some(&me)) {
+                Ok(run) => run.run.name.to_string(),
+                Err(error) => error.to_string(),
+            }
+        };
+        for (word, me, name) in [
+            ("last", "ann", "digits-a11"),
+            ("last", "bob", "digits-b0b"),
+            ("digits", "ann", "digits-a11"),
+            ("digits", "bob", "digits-b0b"),
+            // In full, of any user.
+            ("digits-b0b", "ann", "digits-b0b"),
+            // Without an owner, after one's own.
+            ("last", "eve", "old-1"),
+            ("old", "ann", "old-1"),
+            ("shared", "ann", "shared-old"),
+            ("shared", "bob", "shared-b0b"),
+        ] {
+            assert_eq!(picked(word, me), name, "{word} {me}");
+        }
+        insta::assert_snapshot!(picked("digits", "eve"), @r#"no run that matches "digits" in namespace "team" is yours; runs of other users: digits-b0b (bob), digits-a11 (ann)"#);
+        let only = [owned("digits-b0b", "bob")];
+        let ann = Owner::of_cluster("ann");
+        let error = pick(&only, "team", "last", Some(&ann)).unwrap_err();
+        insta::assert_snapshot!(error, @r#"no run in namespace "team" is yours; runs of other users: digits-b0b (bob)"#);
+        assert!(pick(&only, "team", "last", None).is_ok());
+
+        let names = |runs: Vec<&RunSummary>| -> Vec<String> {
+            runs.iter().map(|run| run.run.name.to_string()).collect()
+        };
+        let (found, left) = matching(&runs, "team", "*b0b", None).unwrap();
+        assert_eq!((names(found).len(), left.len()), (2, 0));
+        let (found, left) = matching(&runs, "team", "*", Some(&ann)).unwrap();
+        assert_eq!(
+            (names(found), left.len()),
+            (vec!["digits-a11".to_owned()], 4)
+        );
+        assert!(matching(&runs, "team", "shared-b*", Some(&ann)).is_err());
+        assert!(matching(&runs, "team", "none*", None).is_err());
+        assert!(matching(&runs, "team", "[a", None).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use longshore_model::schedule::{self, Schedule};
 use serde::Serialize;
 
 use super::{Run, RunState, RunSummary, summary};
+use crate::owner::Owner;
 
 /// The state of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -74,6 +75,7 @@ fn of(one: &CronJobEvidence, run: &str, now: Timestamp) -> Option<RunSummary> {
         },
         created: meta.creation_timestamp,
         submitted: super::submitted(meta),
+        owner: Owner::of_object(meta),
         finished: None,
         command: summary::command(meta),
         bundle: annotation(names::BUNDLE),

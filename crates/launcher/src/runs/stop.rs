@@ -40,6 +40,21 @@ pub async fn cancel(
     Ok(going_on.len())
 }
 
+/// Lets a schedule that was paused by [`cancel`] create runs again. Has no effect on other runs.
+///
+/// # Errors
+/// [`RunsError::Cluster`](super::RunsError::Cluster).
+pub async fn resume(cluster: &Cluster, run: &Run) -> Result<(), super::RunsError> {
+    let resumption = Patch::merge(json!({
+        "metadata": {"annotations": {names::CANCELLED: null}},
+        "spec": {"suspend": false},
+    }));
+    for schedule in schedules(cluster, run).await? {
+        schedule.patch(&resumption).await?;
+    }
+    Ok(())
+}
+
 /// Stops a run because its cluster is about to stop, and records the cause on its Jobs, such as
 /// `longshore down`. Followers of the run see it immediately, and `runs` and `why` report it
 /// when the cluster runs again.

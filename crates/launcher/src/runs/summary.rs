@@ -14,6 +14,7 @@ use longshore_diagnosis::{
 use longshore_model::{ObjectMeta, facts::PodFacts};
 
 use super::{Run, RunRole, RunState, RunSummary};
+use crate::owner::Owner;
 
 /// The namespace and name of a run, and the execution if it belongs to a schedule.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
@@ -184,6 +185,7 @@ fn summary(
             .filter_map(|job| job.metadata.creation_timestamp)
             .min(),
         submitted: super::submitted(&first.metadata),
+        owner: Owner::of_object(&first.metadata),
         finished: finished.flatten(),
         command: command(&first.metadata),
         bundle: annotation(names::BUNDLE),

@@ -12,13 +12,14 @@ mod submission;
 use longshore_client::Cluster;
 use tokio::sync::oneshot;
 
-use crate::{plan::Plan, run::Run, runs};
+use crate::{owner::Owner, plan::Plan, run::Run, runs};
 pub use error::SubmitError;
 use submission::Submission;
 
 /// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
 /// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it. The objects
-/// that notify about the run are created before it.
+/// that notify about the run are created before it. All but a bundle record the current user as
+/// their [`Owner`](crate::Owner).
 ///
 /// If the future is dropped, no objects are left: a pending request cannot be cancelled, so it
 /// completes in the background, and its objects are removed.
@@ -27,9 +28,9 @@ use submission::Submission;
 /// Names the object and the cluster's error.
 pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
     let (sender, receiver) = oneshot::channel();
-    let (cluster, plan) = (cluster.clone(), plan.clone());
+    let (cluster, mut plan) = (cluster.clone(), plan.clone());
     tokio::spawn(async move {
-        let result = create(&cluster, &plan).await;
+        let result = create(&cluster, &mut plan).await;
         if let Err(Ok(run)) = sender.send(result)
             && let Err(error) = runs::remove(&cluster, &run).await
         {
@@ -42,7 +43,8 @@ pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> 
         .map_err(|_| longshore_client::Error::Closed)?
 }
 
-async fn create(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
+async fn create(cluster: &Cluster, plan: &mut Plan) -> Result<Run, SubmitError> {
+    plan.mark_owner(&Owner::current(cluster).await?);
     let mut submission = Submission::new(cluster, plan);
     match submission.create().await {
         Ok(()) => Ok(submission.run),

@@ -103,6 +103,10 @@ async fn a_pod_that_admission_rejects_is_a_blocker() {
 #[tokio::test]
 async fn permissions_are_checked_one_by_one_for_limited_users() {
     let fake = cluster(|asked| {
+        if asked.path.ends_with("selfsubjectreviews") {
+            let user = json!({"userInfo": {"username": "ann@example.com"}});
+            return Some(Answer::Json(201, json!({"status": user})));
+        }
         if !asked.path.ends_with("reviews") {
             return None;
         }
@@ -120,7 +124,9 @@ async fn permissions_are_checked_one_by_one_for_limited_users() {
         .await
         .unwrap();
     let messages: Vec<String> = report.refusals.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(messages.join("\n"), @r#"you are not allowed to create jobs.batch in the namespace "team"; have an administrator run `kubectl create role longshore --namespace team --verb=create --resource=jobs.batch`, and bind it to you, with `kubectl create rolebinding`"#);
+    insta::assert_snapshot!(messages.join("\n"), @r#"you are not allowed to create jobs.batch in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to ann@example.com"#);
+    let manifest = report.refusals[0].manifest.as_ref().unwrap();
+    assert!(manifest.contains("name: ann@example.com"), "{manifest}");
 }
 
 #[tokio::test]

@@ -173,11 +173,15 @@ async def run(
 
 
 async def find_run(
-    name: str = "last", namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+    name: str = "last",
+    namespace: str | None = None,
+    *,
+    all_users: bool = False,
+    cluster: _clusters.AnyCluster = None,
 ) -> Run:
     """As :func:`longshore.find_run`."""
     chosen, _ = await _clusters.choose_async(cluster)
-    finding: Any = _native.find_run(chosen, name, namespace)
+    finding: Any = _native.find_run(chosen, name, namespace, all_users)
     return Run(await finding)
 
 
@@ -189,11 +193,13 @@ async def runs(
     since: str | timedelta | datetime | None = None,
     namespace: str | None = None,
     all_namespaces: bool = False,
+    mine: bool = False,
+    all_users: bool = False,
     limit: int | None = None,
     cluster: _clusters.AnyCluster = None,
 ) -> list[RunSummary[Run]]:
     """As :func:`longshore.runs`, with the same arguments and defaults."""
-    given = filters(state, tags, name, since, namespace, all_namespaces, limit)
+    given = filters(state, tags, name, since, namespace, all_namespaces, mine, all_users, limit)
     chosen, _ = await _clusters.choose_async(cluster)
     listing: Any = _native.list_runs(chosen, **given)
     found = await listing

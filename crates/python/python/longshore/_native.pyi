@@ -862,7 +862,7 @@ def launch(
 def selected_cluster(
     folder: str | os.PathLike[str], context: str | None = None, *, asyncio: bool = False
 ) -> tuple[Cluster, str | None]: ...
-def find_run(cluster: Cluster, name: str, namespace: str | None = None) -> Run: ...
+def find_run(cluster: Cluster, name: str, namespace: str | None = None, all_users: bool = False) -> Run: ...
 def list_runs(
     cluster: Cluster,
     *,
@@ -872,6 +872,8 @@ def list_runs(
     tags: Sequence[tuple[str, str | None]],
     name: str | None,
     since: str | timedelta | datetime | None,
+    mine: bool,
+    all_users: bool,
     limit: int | None,
 ) -> list[tuple[Run, dict[str, Any]]]: ...
 def settings_keys() -> list[str]: ...

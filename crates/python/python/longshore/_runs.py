@@ -126,10 +126,15 @@ class Run:
     :func:`find_run` does, with the same arguments."""
 
     def __init__(
-        self, run: _native.Run | str, namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+        self,
+        run: _native.Run | str,
+        namespace: str | None = None,
+        *,
+        all_users: bool = False,
+        cluster: _clusters.AnyCluster = None,
     ) -> None:
         if isinstance(run, str):
-            run = _native.find_run(_clusters.choose(cluster)[0], run, namespace)
+            run = _native.find_run(_clusters.choose(cluster)[0], run, namespace, all_users)
         self._native = run
 
     @property
@@ -445,16 +450,22 @@ def launch(
 
 
 def find_run(
-    name: str = "last", namespace: str | None = None, *, cluster: _clusters.AnyCluster = None
+    name: str = "last",
+    namespace: str | None = None,
+    *,
+    all_users: bool = False,
+    cluster: _clusters.AnyCluster = None,
 ) -> Run:
-    """Finds a run by its name, by the beginning of its name, or the ``last`` one.
+    """Finds a run by its name, by the beginning of its name, or the ``last`` one. Only the whole name finds
+    a run of another user, which cannot be changed.
 
     :param namespace: Default: that of the cluster, or of the context.
+    :param all_users: Find the runs of all users, and allow changes of them, such as :meth:`Run.cancel`.
     :param cluster: As for :func:`run`, with the current folder's ``longshore.toml``.
     :raises longshore.NotFoundError: If no run has this name.
     :raises longshore.InvalidError: If several runs do.
     """
-    return Run(name, namespace, cluster=cluster)
+    return Run(name, namespace, all_users=all_users, cluster=cluster)
 
 
 def runs(
@@ -465,6 +476,8 @@ def runs(
     since: str | timedelta | datetime | None = None,
     namespace: str | None = None,
     all_namespaces: bool = False,
+    mine: bool = False,
+    all_users: bool = False,
     limit: int | None = None,
     cluster: _clusters.AnyCluster = None,
 ) -> list[RunSummary[Run]]:
@@ -477,11 +490,13 @@ def runs(
     :param since: Only runs that were created at this time or later, or within this time: ``"2d"``.
     :param namespace: Default: that of the cluster.
     :param all_namespaces: The runs of all namespaces.
+    :param mine: Only runs of the current user.
+    :param all_users: Allow changes of runs of other users, such as :meth:`Run.cancel`.
     :param limit: At most this number of runs.
     :param cluster: As for :func:`run`, with the current folder's ``longshore.toml``.
     :raises longshore.InvalidError: If a filter is invalid.
     """
-    given = filters(state, tags, name, since, namespace, all_namespaces, limit)
+    given = filters(state, tags, name, since, namespace, all_namespaces, mine, all_users, limit)
     found = _native.list_runs(_clusters.choose(cluster)[0], **given)
     return [summary_of(Run(native), summary) for native, summary in found]
 

@@ -28,6 +28,8 @@ class RunSummary(Generic[_Run]):
     #: ``pending``, ``running``, ``succeeded``, ``failed`` or ``cancelled``; of a schedule, ``scheduled``
     #: or ``paused``.
     state: str
+    #: The user who launched it, by the cluster's name for the user, if it is known.
+    owner: str | None
     #: When it was created.
     created: datetime | None
     #: When it ended, if it has.
@@ -149,6 +151,7 @@ def summary_of(run: _Run, found: Mapping[str, Any]) -> RunSummary[_Run]:
         name=found["name"],
         namespace=found["namespace"],
         state=found["state"],
+        owner=found["owner"],
         created=time_of(found["created"]),
         finished=time_of(found["finished"]),
         exit_code=found["exitCode"],
@@ -209,6 +212,8 @@ def filters(
     since: str | timedelta | datetime | None,
     namespace: str | None,
     all_namespaces: bool,
+    mine: bool,
+    all_users: bool,
     limit: int | None,
 ) -> dict[str, Any]:
     """The arguments of ``_native.list_runs``."""
@@ -220,6 +225,8 @@ def filters(
         "tags": [(key, None if value is None else str(value)) for key, value in pairs],
         "name": name,
         "since": since,
+        "mine": mine,
+        "all_users": all_users,
         "limit": limit,
     }
 

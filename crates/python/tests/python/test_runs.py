@@ -1,6 +1,7 @@
 """Runs launched from Python."""
 
 import asyncio
+import hashlib
 import os
 import sys
 import tempfile
@@ -84,6 +85,26 @@ class Runs(Launched):
         threading.Timer(0.1, run.cancel).start()
         self.assertNotEqual(run.wait().exit_code, 0)
         self.assertEqual(run.status, "cancelled")
+
+    def test_runs_of_other_users_are_changed_only_on_request(self) -> None:
+        run = longshore.run(self.folder(), ["sleep", "1000"], cluster=self.cluster)
+        self.assertEqual(run.summary().owner, "longshore-admin")
+        digest = hashlib.sha256(b"cluster\nbob").hexdigest()[:16]
+        owner = {"labels": {"longshore.dev/owner": f"bob-{digest}"}, "annotations": {"longshore.dev/owner": "bob"}}
+        self.cluster.view("jobs", "default").patch(f"{run.name}-main", {"metadata": owner})
+        found = longshore.find_run(run.name, cluster=self.cluster)
+        self.assertEqual(found.summary().owner, "bob")
+        for change in (found.cancel, found.remove, lambda: found.tag("best"), lambda: found.set_note("text")):
+            with self.assertRaisesRegex(longshore.KubeError, "belongs to bob"):
+                change()
+        with self.assertRaisesRegex(longshore.KubeError, "is yours"):
+            longshore.find_run(run.name[:-1], cluster=self.cluster)
+        self.assertNotIn(run.name, [summary.name for summary in longshore.runs(mine=True, cluster=self.cluster)])
+        [listed] = longshore.runs(name=run.name, all_users=True, cluster=self.cluster)
+        listed.run.tag("best")
+        allowed = longshore.find_run(run.name[:-1], all_users=True, cluster=self.cluster)
+        self.assertEqual(allowed.tags, {"best": ""})
+        allowed.remove()
 
     def test_asyncio(self) -> None:
         folder = self.folder(main_py="print('hello')")

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use jiff::Timestamp;
-use longshore_launcher::{Purpose, RunSummary, names, preflight, runs, submit, sweeps};
+use longshore_launcher::{
+    Purpose, RunSummary, names, preflight,
+    runs::{self, RunsError},
+    submit, sweeps,
+};
 
 use crate::{
     app::App,
@@ -19,6 +23,19 @@ fn done(result: Result<(), String>) -> Response<Body> {
     match result {
         Ok(()) => text(StatusCode::OK, ""),
         Err(error) => text(StatusCode::BAD_GATEWAY, error),
+    }
+}
+
+/// The refusal to change a run of another user without a confirmation.
+pub(super) async fn refusal(app: &App, run: &RunSummary) -> Option<Response<Body>> {
+    let checked = runs::check_own(&app.cluster, &run.run, run.owner.as_ref()).await;
+    match checked {
+        Ok(()) => None,
+        Err(error @ RunsError::NotOwn { .. }) => {
+            let message = format!("{error}.");
+            Some(text(StatusCode::PRECONDITION_FAILED, message))
+        }
+        Err(error) => Some(text(StatusCode::BAD_GATEWAY, error.to_string())),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::{
     body::{Body, html, secured, text, whole},
     live::Snapshot,
     pages,
-    route::{self, Inside, Part, Route, RunKey},
+    route::{self, Change, Inside, Part, Route, RunKey},
 };
 
 /// How long the first page waits for the list of runs.
@@ -134,9 +134,16 @@ async fn run(
         Part::File { task, path } => file::download(app, found, &task, &path).await,
         Part::Objects => queries::objects(app, found).await,
         Part::Object { kind, name } => queries::object(app, found, &kind, &name).await,
-        Part::Cancel => actions::cancel(app, found).await,
-        Part::Retry => actions::retry(app, found).await,
-        Part::Remove => actions::remove(app, &snapshot.runs, found).await,
+        Part::Change { change, all_users } => {
+            if !all_users && let Some(refusal) = actions::refusal(app, found).await {
+                return refusal;
+            }
+            match change {
+                Change::Cancel => actions::cancel(app, found).await,
+                Change::Retry => actions::retry(app, found).await,
+                Change::Remove => actions::remove(app, &snapshot.runs, found).await,
+            }
+        }
     }
 }
 

@@ -116,6 +116,7 @@ pub(crate) fn head(run: &RunSummary, now: Timestamp) -> Markup {
                 @if run.restarts > 0 { div { dt { "Restarts" } dd { (run.restarts) } } }
                 @if let Some(code) = run.exit_code { div { dt { "Exit code" } dd { (code) } } }
                 div { dt { "Namespace" } dd { (run.run.namespace) } }
+                @if let Some(owner) = &run.owner { div { dt { "Owner" } dd { (owner) } } }
                 @if let Some(schedule) = &run.schedule {
                     div { dt { "Schedule" } dd { (schedule.cron) } }
                 }

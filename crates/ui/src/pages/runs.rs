@@ -42,6 +42,7 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
     let columns = Columns {
         namespace: all_namespaces,
         restarts: shown().any(|run| run.restarts > 0),
+        owner: has_several_owners(runs),
         tags: shown().any(|run| !run.tags.is_empty() || run.note.is_some()),
     };
     html! {
@@ -55,6 +56,7 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
                         tr {
                             th scope="col" { "Run" }
                             @if all_namespaces { th scope="col" { "Namespace" } }
+                            @if columns.owner { th scope="col" { "Owner" } }
                             th scope="col" { "State" }
                             th.number scope="col" { "Tasks" }
                             th.number scope="col" { "Exit" }
@@ -80,8 +82,16 @@ pub(crate) fn table(frame: Frame<'_>, runs: &[RunSummary], now: Timestamp) -> Ma
 /// The columns that only some lists have.
 struct Columns {
     namespace: bool,
+    owner: bool,
     restarts: bool,
     tags: bool,
+}
+
+/// Returns true if several users own the runs.
+fn has_several_owners(runs: &[RunSummary]) -> bool {
+    let mut owners = runs.iter().filter_map(|run| run.owner.as_ref());
+    let first = owners.next();
+    owners.any(|owner| Some(owner) != first)
 }
 
 /// Tags as `key=value`, or as their key if they have no value.
@@ -106,6 +116,7 @@ fn row(frame: Frame<'_>, run: &RunSummary, columns: &Columns, now: Timestamp) ->
         tr data-key={(namespace) "/" (name)} data-name=(name) data-state=(run.state.as_str()) data-tags=(tags_data(run)) data-note=(run.note.as_deref().unwrap_or_default()) {
             td { a href=(path) { (name) } }
             @if columns.namespace { td { (namespace) } }
+            @if columns.owner { td { @if let Some(owner) = &run.owner { (owner) } } }
             td { (badge(run.state.as_str())) }
             td.number {
                 @match &run.schedule {

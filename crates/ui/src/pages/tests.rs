@@ -40,6 +40,7 @@ fn run(state: RunState) -> RunSummary {
         state,
         created: Timestamp::from_second(100).ok(),
         submitted: None,
+        owner: None,
         finished: None,
         command: vec![EVIL.to_owned()],
         bundle: None,

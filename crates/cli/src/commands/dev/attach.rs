@@ -18,6 +18,7 @@ use crate::{
     error::{Error, Kind, Result},
     forward,
     interrupt::Interrupt,
+    owners::{self, OwnerArgs},
     show::head,
     target::{self, Target},
     ui,
@@ -32,6 +33,8 @@ pub(super) struct How {
     pub(super) restarts: bool,
     /// The number of lines of each log to begin with.
     pub(super) tail: u64,
+    /// Whether the run may belong to another user.
+    pub(super) owners: OwnerArgs,
 }
 
 /// Sends the changes of the folder to the tasks of the run, until the run or the session ends.
@@ -64,7 +67,7 @@ async fn attach_in(
     let own = args.options().namespace.as_deref();
     let namespace = own.or(settings.run.namespace.as_deref());
     let namespace = target::namespace(namespace.map(String::as_str), cluster);
-    let found = interrupt.unless(developed(cluster, namespace, name));
+    let found = interrupt.unless(developed(cluster, namespace, name, how.owners));
     let (found, record) = found.await??;
     let run = found.run;
     check_folder(args, &run, &record)?;
@@ -110,8 +113,10 @@ async fn developed(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
+    allowed: OwnerArgs,
 ) -> Result<(RunSummary, DevRecord)> {
-    let found = runs::find_made(cluster, namespace, name).await?;
+    let access = allowed.act("send changes to");
+    let found = owners::find_made(cluster, namespace, name, access).await?;
     let name = &found.run.name;
     let record = runs::dev_record(cluster, &found.run).await?;
     let Some(record) = record else {

@@ -15,6 +15,7 @@ use crate::{
     error::{Error, Result},
     follow::OnInterrupt,
     last_event,
+    owners::OwnerArgs,
 };
 
 /// The arguments of `longshore dev`. Its help is that of the command's entry in `Command`.
@@ -31,6 +32,8 @@ pub(crate) struct DevArgs {
         add = ArgValueCompleter::new(complete::runs)
     )]
     existing: Option<String>,
+    #[command(flatten, next_help_heading = "Attach")]
+    owners: OwnerArgs,
     /// Restart the command also if no file has changed
     #[arg(long, help_heading = "Attach")]
     restart_now: bool,
@@ -52,8 +55,9 @@ const DEFAULT_TAIL: u64 = 10;
 /// Hides the options of `longshore run` that do not apply. Options of a new run are refused
 /// together with that of an existing run.
 pub(crate) fn adapted(arg: Arg) -> Arg {
-    const APPLICABLE_TO_EXISTING: [&str; 15] = [
+    const APPLICABLE_TO_EXISTING: [&str; 16] = [
         EXISTING,
+        "all_users",
         "restart_now",
         "tail",
         "keep",
@@ -127,6 +131,7 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
             keep,
             restarts: args.restart_now,
             tail: args.tail.unwrap_or(DEFAULT_TAIL),
+            owners: args.owners,
         };
         let format = args.run.output;
         let result = attach::attach(args.run, &name, how).await;
@@ -134,10 +139,11 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
         return result;
     }
     // Not with clap's `requires`, which does not apply to an argument that conflicts with others.
-    if args.restart_now || args.tail.is_some() {
-        let option = match args.restart_now {
-            true => "--restart-now",
-            false => "--tail",
+    if args.restart_now || args.tail.is_some() || args.owners.all_users {
+        let option = match (args.restart_now, args.owners.all_users) {
+            (true, _) => "--restart-now",
+            (_, true) => "--all-users",
+            _ => "--tail",
         };
         return Err(Error::usage(format!(
             "{option} is for an existing run: add --run RUN, or leave it out"

@@ -22,6 +22,7 @@ use crate::{
     complete, config,
     error::{Error, Kind, Result},
     log_lines::Lines,
+    owners::Access,
     place::{self, Place, task_of},
     target::{self, ClusterArgs},
     ui,
@@ -32,7 +33,7 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// Print the logs of a run, of one of its tasks, or of a pod
 ///
-/// RUN is the name of a run, a prefix of it that no other run has, or `last` for the
+/// RUN is the name of a run, a prefix of it that no other of your runs has, or `last` for your
 /// newest run. If no run matches, it is the name of a pod; pod/NAME always is. Each line of
 /// a run begins with its task.
 #[derive(Debug, Args)]
@@ -101,7 +102,7 @@ pub(crate) async fn logs(args: LogsArgs) -> Result<ExitCode> {
 
 async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let (found, wanted) = match place::find(cluster, namespace, &args.name).await? {
+    let (found, wanted) = match place::find(cluster, namespace, &args.name, Access::Read).await? {
         Place::Pod(pod) => return pod::show(cluster, namespace, pod.name(), args).await,
         Place::Run(run) => {
             let wanted = Wanted {

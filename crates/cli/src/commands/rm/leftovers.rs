@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use longshore::{
     client::Cluster,
     launcher::{
-        RunSummary,
+        Owner, Ownership, RunSummary,
         runs::{self, Leftover},
     },
 };
@@ -23,7 +23,7 @@ pub(super) async fn of_run(
     all: &[RunSummary],
     name: &str,
 ) -> Result<Option<Vec<Leftover>>> {
-    if runs::pick(all, namespace, name).is_ok() {
+    if runs::pick(all, namespace, name, None).is_ok() {
         return Ok(None);
     }
     let Ok(mut found) = runs::leftovers(cluster, namespace, all).await else {
@@ -34,18 +34,23 @@ pub(super) async fn of_run(
     Ok((!found.is_empty()).then_some(found))
 }
 
-/// Objects of all submissions that are no longer in progress. Without the permission to list them,
+/// Objects of the user's submissions, or of all, that are no longer in progress. Without the permission to list them,
 /// there are none.
 pub(super) async fn old(
     cluster: &Cluster,
     namespace: &str,
     all: &[RunSummary],
+    all_users: bool,
 ) -> Result<Vec<Leftover>> {
     let Ok(mut found) = runs::leftovers(cluster, namespace, all).await else {
         return Ok(Vec::new());
     };
     let now = Timestamp::now();
     found.retain(|object| object.is_older(AGE, now));
+    if !all_users && !found.is_empty() {
+        let me = Owner::current(cluster).await?;
+        found.retain(|object| me.ownership(object.owner.as_ref()) != Ownership::Other);
+    }
     Ok(found)
 }
 

@@ -8,8 +8,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use globset::GlobBuilder;
-use longshore::launcher::{RunSummary, runs};
+use longshore::{
+    client::Cluster,
+    launcher::{Owner, Ownership, RunSummary, runs},
+};
 
 use code::Code;
 use outputs::RemovedOutputs;
@@ -17,6 +19,7 @@ use outputs::RemovedOutputs;
 use crate::{
     complete, config,
     error::{Error, Kind, Result},
+    owners::{self, OwnerArgs},
     target::{self, ClusterArgs, Target},
     ui,
 };
@@ -26,11 +29,13 @@ use crate::{
 /// Code in a store is kept, because other runs may use it. The embedded cluster removes
 /// code in its own data folder with the last run that uses it. See docs/stores.md.
 ///
-/// RUN is the name of a run, a prefix of it that no other run has, `last` for the newest
-/// run, or a quoted pattern with * and ?. Active runs are refused unless --force is
+/// RUN is the name of a run, a prefix of it that no other of your runs has, `last` for your
+/// newest run, or a quoted pattern with * and ?. Active runs are refused unless --force is
 /// given. If one of several names is invalid, nothing is removed. On a terminal, patterns
 /// and --finished ask for confirmation before they remove several runs, unless --force is
 /// given. With --finished, objects that interrupted submissions have left are removed, too.
+/// Patterns and --finished select your runs. Runs of other users have to be named in full and
+/// confirmed, or require --all-users.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore rm digits-x7k2p
@@ -41,7 +46,7 @@ pub(crate) struct RmArgs {
     /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
     #[arg(value_name = "RUN", required_unless_present = "finished", add = ArgValueCompleter::new(complete::runs))]
     runs: Vec<String>,
-    /// Remove all finished runs
+    /// Remove all of your finished runs
     #[arg(long, conflicts_with = "runs")]
     finished: bool,
     /// Remove active runs, too, without confirmation
@@ -50,6 +55,8 @@ pub(crate) struct RmArgs {
     /// Print the runs that would be removed without removing them
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    owners: OwnerArgs,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -74,10 +81,10 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
         return leftovers::remove(&left, args.dry_run).await;
     }
     let left = match args.finished {
-        true => leftovers::old(cluster, namespace, &all).await?,
+        true => leftovers::old(cluster, namespace, &all, args.owners.all_users).await?,
         false => Vec::new(),
     };
-    let chosen = choose(&all, namespace, args)?;
+    let chosen = choose(cluster, &all, namespace, args).await?;
     if chosen.is_empty() {
         match left.is_empty() {
             true => ui::note("No runs have finished."),
@@ -109,8 +116,9 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
         }
         return Ok(());
     }
+    owners::allow(cluster, &chosen, args.owners.act("remove")).await?;
     let is_several =
-        chosen.len() > 1 && (args.finished || args.runs.iter().any(|word| is_pattern(word)));
+        chosen.len() > 1 && (args.finished || args.runs.iter().any(|word| runs::is_pattern(word)));
     if is_several && !args.force && ui::is_interactive() && !confirm(&chosen).await {
         ui::note("Nothing was removed.");
         return Ok(());
@@ -133,18 +141,32 @@ pub(crate) async fn remove_chosen(
     let cluster = target.cluster();
     let code = Code::of(target, &chosen).await;
     let mut freed: u64 = 0;
+    let mut results = Vec::new();
     for run in &chosen {
-        let mut outputs = RemovedOutputs::of(target, all, &[run]).await;
-        outputs.remove_elsewhere(target, force).await?;
-        outputs.remove_local(target).await;
-        runs::remove(cluster, &run.run).await?;
-        ui::line(format!("The {} {} was removed.", what(run), run.run.name));
-        outputs.remove_local(target).await;
-        freed = outputs.freed().saturating_add(freed);
+        let removed = remove_one(target, all, run, force).await;
+        freed = removed.as_ref().unwrap_or(&0).saturating_add(freed);
+        let name = run.run.name.as_str();
+        results.push(owners::reported(name, chosen.len(), removed.map(drop)));
     }
     outputs::report(freed);
     code.release(cluster).await;
-    Ok(())
+    owners::failed_for_some(results, chosen.len())
+}
+
+/// Removes a run with its outputs and objects. Returns the freed bytes.
+async fn remove_one(
+    target: &Target,
+    all: &[RunSummary],
+    run: &RunSummary,
+    force: bool,
+) -> Result<u64> {
+    let mut outputs = RemovedOutputs::of(target, all, &[run]).await;
+    outputs.remove_elsewhere(target, force).await?;
+    outputs.remove_local(target).await;
+    runs::remove(target.cluster(), &run.run).await?;
+    ui::line(format!("The {} {} was removed.", what(run), run.run.name));
+    outputs.remove_local(target).await;
+    Ok(outputs.freed())
 }
 
 fn what(run: &RunSummary) -> &'static str {
@@ -154,57 +176,26 @@ fn what(run: &RunSummary) -> &'static str {
     }
 }
 
-/// The selected runs without duplicates. Pure.
-fn choose<'a>(
+/// The selected runs without duplicates.
+async fn choose<'a>(
+    cluster: &Cluster,
     all: &'a [RunSummary],
     namespace: &str,
     args: &RmArgs,
 ) -> Result<Vec<&'a RunSummary>> {
-    if args.finished {
-        return Ok(all.iter().filter(|run| run.state.is_over()).collect());
+    let access = args.owners.act("remove");
+    if !args.finished {
+        return owners::choose(cluster, all, namespace, &args.runs, access).await;
     }
-    let mut chosen: Vec<&RunSummary> = Vec::new();
-    for word in &args.runs {
-        let found = match is_pattern(word) {
-            true => matching(all, namespace, word)?,
-            false => vec![runs::pick(all, namespace, word)?],
-        };
-        for run in found {
-            if !chosen.iter().any(|known| known.run.name == run.run.name) {
-                chosen.push(run);
-            }
-        }
+    let finished = all.iter().filter(|run| run.state.is_over());
+    if args.owners.all_users {
+        return Ok(finished.collect());
     }
-    Ok(chosen)
-}
-
-/// Run names do not contain these characters.
-fn is_pattern(word: &str) -> bool {
-    word.contains(['*', '?', '[', '{'])
-}
-
-fn matching<'a>(
-    all: &'a [RunSummary],
-    namespace: &str,
-    pattern: &str,
-) -> Result<Vec<&'a RunSummary>> {
-    let glob = GlobBuilder::new(pattern).build().map_err(|error| {
-        Error::usage(format!("invalid pattern {pattern:?}: {}", error.kind()))
-            .hint("quote the pattern, as in 'sweep-*'; * stands for any characters, ? for one")
-    })?;
-    let glob = glob.compile_matcher();
-    let found: Vec<&RunSummary> = all
-        .iter()
-        .filter(|run| glob.is_match(run.run.name.as_str()))
-        .collect();
-    match found.is_empty() {
-        true => Err(Error::new(
-            Kind::Failed,
-            format!("no run in namespace {namespace:?} matches {pattern:?}"),
-        )
-        .hint("`longshore runs` lists them")),
-        false => Ok(found),
-    }
+    let me = Owner::current(cluster).await?;
+    let is_own = |run: &&RunSummary| me.ownership(run.owner.as_ref()) == Ownership::Own;
+    let (own, others): (Vec<_>, Vec<_>) = finished.partition(is_own);
+    owners::note_left(&others);
+    Ok(own)
 }
 
 /// The maximum number of runs in the prompt.
@@ -218,20 +209,5 @@ async fn confirm(chosen: &[&RunSummary]) -> bool {
     if let Some(more @ 1..) = chosen.len().checked_sub(NAMED) {
         ui::note(format!("  and {more} more"));
     }
-    ui::prompt(&format!("Remove these {} runs? [y/N] ", chosen.len()));
-    // After Ctrl-C, the thread stays blocked in its read; the program exits without it.
-    let answer = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        std::io::stdin().read_line(&mut line).map(|_| line)
-    });
-    tokio::select! {
-        answer = answer => match answer {
-            Ok(Ok(line)) => matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"),
-            _ => false,
-        },
-        _ = tokio::signal::ctrl_c() => {
-            ui::note("");
-            false
-        }
-    }
+    ui::confirm(&format!("Remove these {} runs? [y/N] ", chosen.len())).await
 }

@@ -62,10 +62,21 @@ pub(in super::super) async fn start(
 fn refuse(findings: &[Finding]) -> Result<()> {
     match findings {
         [] => Ok(()),
-        [one] => Err(Error::new(Kind::NotStarted, &one.problem).hint(&one.remedy)),
+        [one] => {
+            let error = Error::new(Kind::NotStarted, &one.problem);
+            Err(match &one.manifest {
+                None => error.hint(&one.remedy),
+                Some(manifest) => error
+                    .details(manifest.lines().map(str::to_owned))
+                    .hint(format!("{}: send the manifest above", one.remedy)),
+            })
+        }
         several => {
             let message = format!("{} problems block the run", several.len());
             let lines = several.iter().map(Finding::to_string);
+            let manifest = several.iter().find_map(|finding| finding.manifest.as_ref());
+            let manifest = manifest.into_iter().flat_map(|manifest| manifest.lines());
+            let lines = lines.chain(manifest.map(str::to_owned));
             Err(Error::new(Kind::NotStarted, message).details(lines))
         }
     }

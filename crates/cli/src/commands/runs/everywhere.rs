@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use longshore::{
     LabelSelector,
+    client::Cluster,
     launcher::{
-        RunSummary,
+        Owner, RunSummary,
         config::ClusterSettings,
         runs::{self as history, RunFilter, RunOrder},
     },
 };
 use serde_json::{Value, json};
 
-use super::{RunsArgs, header, row};
+use super::{Columns, RunsArgs, header, row};
 use crate::{
     config,
     error::{Error, Kind, Result},
@@ -24,7 +25,13 @@ use crate::{
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The runs of a context, or why they are not known.
-type Answer = (String, Result<Vec<RunSummary>>);
+type Answer = (String, Result<Known>);
+
+/// The runs of a context that match, and the user's name in its cluster.
+struct Known {
+    runs: Vec<RunSummary>,
+    me: Owner,
+}
 
 /// Lists the runs of all contexts, newest first. A cluster that does not answer is reported.
 pub(super) async fn show(
@@ -40,7 +47,7 @@ pub(super) async fn show(
         ));
     }
     let asking = configured.contexts.keys().map(|name| {
-        let asked = ask(args, &configured, name, selector);
+        let asked = ask(args, &configured, name, (selector, filter));
         async move {
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, asked).await;
             let silent = || {
@@ -52,11 +59,15 @@ pub(super) async fn show(
     });
     let answers: Vec<Answer> = futures::future::join_all(asking).await;
     let mut found: Vec<(String, RunSummary)> = Vec::new();
+    let mut has_others = false;
     let (mut failed, count) = (0, answers.len());
     let mut last = None;
     for (name, answer) in answers {
         match answer {
-            Ok(runs) => found.extend(runs.into_iter().map(|run| (name.clone(), run))),
+            Ok(Known { runs, me }) => {
+                has_others |= args.columns(Some(&me), runs.iter()).owner;
+                found.extend(runs.into_iter().map(|run| (name.clone(), run)));
+            }
             Err(error) => {
                 ui::warning(format!("context {name}: {}", error.message()));
                 failed += 1;
@@ -68,13 +79,12 @@ pub(super) async fn show(
         let message = format!("none of {count} contexts answered");
         return Err(Error::new(error.kind(), message));
     }
-    found.retain(|(_, run)| filter.matches(run));
     found.sort_by_key(|(_, run)| std::cmp::Reverse(run.created));
     let order = RunOrder::from(args.sort);
     found.sort_by(|(_, one), (_, other)| order.compare(one, other));
     let all = found.len();
     found.truncate(args.limit.unwrap_or(all));
-    print(&found, args, filter)?;
+    print(&found, args, (filter, has_others))?;
     super::report_limit(all - found.len());
     Ok(())
 }
@@ -84,24 +94,45 @@ async fn ask(
     args: &RunsArgs,
     configured: &ClusterSettings,
     name: &str,
-    selector: &LabelSelector,
-) -> Result<Vec<RunSummary>> {
+    (selector, filter): (&LabelSelector, &RunFilter),
+) -> Result<Known> {
     let target = args.cluster.in_context(name).open(configured).await?;
     let own = target.cluster().default_namespace();
     let namespace = args.namespace.as_deref().unwrap_or(own);
     let namespace = (!args.all_namespaces).then_some(namespace);
-    let found = history::list_matching(target.cluster(), namespace, selector).await;
+    let found = matching(args, target.cluster(), namespace, (selector, filter)).await;
     target.close().await?;
-    Ok(found?)
+    found
 }
 
-fn print(found: &[(String, RunSummary)], args: &RunsArgs, filter: &RunFilter) -> Result<()> {
+async fn matching(
+    args: &RunsArgs,
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    (selector, filter): (&LabelSelector, &RunFilter),
+) -> Result<Known> {
+    let me = Owner::current(cluster).await?;
+    let (selector, filter) = args.of_owner(&me, selector.clone(), filter.clone())?;
+    let mut runs = history::list_matching(cluster, namespace, &selector).await?;
+    runs.retain(|run| filter.matches(run));
+    Ok(Known { runs, me })
+}
+
+fn print(
+    found: &[(String, RunSummary)],
+    args: &RunsArgs,
+    (filter, has_others): (&RunFilter, bool),
+) -> Result<()> {
     match args.output {
         Format::Table | Format::Wide => {
-            let mut header = header(args);
+            let columns = Columns {
+                owner: has_others,
+                ..args.columns(None, std::iter::empty())
+            };
+            let mut header = header(columns);
             header.insert(0, "CONTEXT");
             let rows = found.iter().map(|(name, run)| {
-                let mut row = row(run, args);
+                let mut row = row(run, columns);
                 row.insert(0, name.clone());
                 row
             });

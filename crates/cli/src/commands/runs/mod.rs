@@ -9,7 +9,7 @@ use longshore::{
     LabelSelector,
     client::Cluster,
     launcher::{
-        RunSummary,
+        Owner, Ownership, RunSummary,
         config::duration,
         notifier_trouble,
         runs::{self as history, FilterError, RunFilter, RunOrder, StateFilter, WatchedRuns},
@@ -39,11 +39,13 @@ const LONGEST_NOTE: usize = 40;
 /// List runs and schedules, newest first
 ///
 /// For a schedule, the list shows its cron expression instead of tasks. Options that filter
-/// can be combined: the list has the runs that match all of them.
+/// can be combined: the list has the runs that match all of them. If several users share the
+/// namespace, the list has their owners.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore runs
   longshore runs --watch
+  longshore runs --mine
   longshore runs --state failed --since 2d
   longshore runs --tag dataset=v2 --name 'digits-*' --sort took
   longshore runs -l team=vision
@@ -66,6 +68,12 @@ pub(crate) struct RunsArgs {
     /// Only runs that were created within this time, as in 2d or 90m
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Only your runs
+    #[arg(long)]
+    mine: bool,
+    /// The runs of all users, with their owners, also if all are yours
+    #[arg(long, conflicts_with = "mine")]
+    all_users: bool,
     /// Order of the list
     #[arg(
         long,
@@ -136,6 +144,37 @@ fn tag(text: &str) -> std::result::Result<(String, Option<String>), String> {
 }
 
 impl RunsArgs {
+    /// With `--mine`, narrows the selection to the runs of a user.
+    fn of_owner(
+        &self,
+        me: &Owner,
+        selector: LabelSelector,
+        mut filter: RunFilter,
+    ) -> Result<(LabelSelector, RunFilter)> {
+        if !self.mine {
+            return Ok((selector, filter));
+        }
+        filter.owner = Some(me.clone());
+        Ok((selector.and(me.selector()?), filter))
+    }
+
+    /// The columns for these runs.
+    fn columns<'a>(
+        &self,
+        me: Option<&Owner>,
+        mut runs: impl Iterator<Item = &'a RunSummary>,
+    ) -> Columns {
+        let is_others = |run: &RunSummary| {
+            let owner = run.owner.as_ref();
+            me.is_some_and(|me| me.ownership(owner) == Ownership::Other)
+        };
+        Columns {
+            namespace: self.all_namespaces,
+            owner: self.all_users || self.output == Format::Wide || runs.any(is_others),
+            wide: self.output == Format::Wide,
+        }
+    }
+
     fn filter(&self, now: jiff::Timestamp) -> Result<RunFilter> {
         let since = self.since.as_deref().map(|text| {
             let span = duration("--since", text)
@@ -173,22 +212,34 @@ pub(crate) async fn runs(args: RunsArgs) -> Result<ExitCode> {
     let target = args.cluster.open(&config::here()?).await?;
     let namespace = target::namespace(args.namespace.as_deref(), target.cluster());
     let namespace = (!args.all_namespaces).then_some(namespace);
-    let result = match args.watch {
-        false => show(target.cluster(), namespace, (&selector, &filter), &args).await,
-        true => tokio::select! {
-            result = watch(target.cluster(), namespace, (&selector, &filter), &args) => result,
-            _ = tokio::signal::ctrl_c() => Ok(()),
-        },
-    };
+    let result = list(target.cluster(), namespace, (selector, filter), &args).await;
     target.close().await?;
     result.map(|()| ExitCode::SUCCESS)
+}
+
+async fn list(
+    cluster: &Cluster,
+    namespace: Option<&str>,
+    (selector, filter): (LabelSelector, RunFilter),
+    args: &RunsArgs,
+) -> Result<()> {
+    let me = Owner::current(cluster).await?;
+    let (selector, filter) = args.of_owner(&me, selector, filter)?;
+    let chosen = (&selector, &filter);
+    match args.watch {
+        false => show(cluster, namespace, chosen, (args, &me)).await,
+        true => tokio::select! {
+            result = watch(cluster, namespace, chosen, (args, &me)) => result,
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        },
+    }
 }
 
 async fn show(
     cluster: &Cluster,
     namespace: Option<&str>,
     (selector, filter): (&LabelSelector, &RunFilter),
-    args: &RunsArgs,
+    (args, me): (&RunsArgs, &Owner),
 ) -> Result<()> {
     let mut found = history::list_matching(cluster, namespace, selector).await?;
     found.retain(|run| filter.matches(run));
@@ -200,8 +251,9 @@ async fn show(
     }
     match args.output {
         Format::Table | Format::Wide => {
-            let rows = found.iter().map(|run| row(run, args));
-            output::table(&header(args), rows.collect(), nothing(args, filter));
+            let columns = args.columns(Some(me), found.iter());
+            let rows = found.iter().map(|run| row(run, columns));
+            output::table(&header(columns), rows.collect(), nothing(args, filter));
             report_limit(all - found.len());
             report_webhook_problems(&found);
         }
@@ -261,15 +313,19 @@ async fn watch(
     cluster: &Cluster,
     namespace: Option<&str>,
     (selector, filter): (&LabelSelector, &RunFilter),
-    args: &RunsArgs,
+    (args, me): (&RunsArgs, &Owner),
 ) -> Result<()> {
     let mut watched = WatchedRuns::start(cluster, namespace, selector).await?;
     let mut shown: Vec<RunSummary> = Vec::new();
     let mut widths = Widths::default();
+    let rows = now(&watched, filter)?;
+    let columns = args.columns(Some(me), rows.iter());
     if matches!(args.output, Format::Table | Format::Wide) {
-        let header = header(args).iter().map(|&cell| cell.to_owned()).collect();
-        let rows = now(&watched, filter)?;
-        let rows = std::iter::once(header).chain(rows.iter().map(|run| row(run, args)));
+        let header = header(columns)
+            .iter()
+            .map(|&cell| cell.to_owned())
+            .collect();
+        let rows = std::iter::once(header).chain(rows.iter().map(|run| row(run, columns)));
         let rows: Vec<Vec<String>> = rows.collect();
         // Existing rows are aligned; later ones widen the columns.
         rows.iter().for_each(|row| widths.widen(row));
@@ -281,11 +337,11 @@ async fn watch(
         let now = now(&watched, filter)?;
         // Oldest first, so that the newest change is the last line.
         for run in now.iter().rev().filter(|run| !is_shown(run, &shown)) {
-            report("MODIFIED", run, args, &mut widths)?;
+            report("MODIFIED", run, (args.output, columns), &mut widths)?;
         }
         let is_there = |old: &&RunSummary| now.iter().any(|run| same(run, old));
         for run in shown.iter().filter(|old| !is_there(old)) {
-            report("DELETED", run, args, &mut widths)?;
+            report("DELETED", run, (args.output, columns), &mut widths)?;
         }
         shown = now;
         ui::flush();
@@ -313,13 +369,18 @@ fn is_shown(run: &RunSummary, shown: &[RunSummary]) -> bool {
 }
 
 /// Prints a changed or deleted run.
-fn report(change: &str, run: &RunSummary, args: &RunsArgs, widths: &mut Widths) -> Result<()> {
+fn report(
+    change: &str,
+    run: &RunSummary,
+    (format, columns): (Format, Columns),
+    widths: &mut Widths,
+) -> Result<()> {
     let is_gone = change == "DELETED";
-    match args.output {
+    match format {
         Format::Table | Format::Wide => {
-            let mut row = row(run, args);
+            let mut row = row(run, columns);
             if is_gone {
-                let state = usize::from(args.all_namespaces) + 1;
+                let state = usize::from(columns.namespace) + 1;
                 "removed".clone_into(&mut row[state]);
             }
             widths.widen(&row);
@@ -354,18 +415,29 @@ impl Widths {
     }
 }
 
-fn header(args: &RunsArgs) -> Vec<&'static str> {
+/// The columns that only some lists have.
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    namespace: bool,
+    owner: bool,
+    wide: bool,
+}
+
+fn header(columns: Columns) -> Vec<&'static str> {
     let mut header = vec!["NAME", "STATE", "TASKS", "EXIT", "AGE", "TOOK"];
-    if args.all_namespaces {
+    if columns.namespace {
         header.insert(0, "NAMESPACE");
     }
-    if args.output == Format::Wide {
+    if columns.owner {
+        header.push("OWNER");
+    }
+    if columns.wide {
         header.extend(["RESTARTS", "TAGS", "LABELS", "CODE", "COMMAND", "NOTE"]);
     }
     header
 }
 
-fn row(run: &RunSummary, args: &RunsArgs) -> Vec<String> {
+fn row(run: &RunSummary, columns: Columns) -> Vec<String> {
     let now = jiff::Timestamp::now();
     let span = |from: Option<jiff::Timestamp>, to: Option<jiff::Timestamp>| {
         from.zip(to).map_or_else(
@@ -387,10 +459,14 @@ fn row(run: &RunSummary, args: &RunsArgs) -> Vec<String> {
         span(run.created, Some(now)),
         span(run.created, run.finished),
     ];
-    if args.all_namespaces {
+    if columns.namespace {
         row.insert(0, run.run.namespace.clone());
     }
-    if args.output == Format::Wide {
+    if columns.owner {
+        let owner = run.owner.as_ref();
+        row.push(owner.map_or_else(|| "-".to_owned(), ToString::to_string));
+    }
+    if columns.wide {
         row.push(run.restarts.to_string());
         row.extend([pairs(&run.tags), pairs(&run.labels)]);
         let bundle = run.bundle.as_deref().unwrap_or("-");
