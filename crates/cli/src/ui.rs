@@ -5,6 +5,7 @@
 
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     io::{self, IsTerminal as _, Write as _},
     sync::{
         Mutex, MutexGuard, OnceLock, PoisonError,
@@ -21,8 +22,10 @@ use crate::{
 
 /// Set when standard output accepts no more data.
 static OUTPUT_CLOSED: AtomicBool = AtomicBool::new(false);
-/// The last line on standard error.
-static LAST_NOTE: Mutex<Option<String>> = Mutex::new(None);
+/// The last lines on standard error.
+static LAST_NOTES: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
+/// The number of lines to keep: a copy of the output may be a few lines behind.
+const NOTES: usize = 16;
 /// The length of a line that other files do not contain by chance.
 const MIN_NOTE_BYTES: usize = 16;
 /// The reason, unless the reader has closed it.
@@ -161,17 +164,19 @@ pub(crate) fn note(text: impl AsRef<str>) {
     let text = terminal_text::lines(text.as_ref());
     let _ = writeln!(io::stderr().lock(), "{text}");
     if text.len() >= MIN_NOTE_BYTES {
-        *last_note_lock() = Some(text.into_owned());
+        let mut notes = last_notes_lock();
+        notes.truncate(NOTES - 1);
+        notes.push_front(text.into_owned());
     }
 }
 
-/// The last line on standard error that is long enough to be recognized in a file.
-pub(crate) fn last_note() -> Option<String> {
-    last_note_lock().clone()
+/// The last lines on standard error that are long enough to be recognized in a file, newest first.
+pub(crate) fn last_notes() -> VecDeque<String> {
+    last_notes_lock().clone()
 }
 
-fn last_note_lock() -> MutexGuard<'static, Option<String>> {
-    LAST_NOTE.lock().unwrap_or_else(PoisonError::into_inner)
+fn last_notes_lock() -> MutexGuard<'static, VecDeque<String>> {
+    LAST_NOTES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Writes a prompt without a newline.

@@ -8,6 +8,7 @@ mod cache;
 mod cluster;
 mod delete;
 mod embedded;
+mod environment;
 mod errors;
 mod exceptions;
 mod face;
@@ -70,5 +71,8 @@ pub fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_list::list_runs, module)?)?;
     module.add_function(wrap_pyfunction!(selector::check_label, module)?)?;
     module.add_function(wrap_pyfunction!(value::quantity, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::read_sagemaker, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::read_slurm, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::read_tf_config, module)?)?;
     module.add_function(wrap_pyfunction!(tasks::assemble, module)?)
 }

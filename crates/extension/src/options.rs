@@ -17,7 +17,7 @@ fn one_of<T: Copy>(what: &str, text: &str, words: &[(&str, T)]) -> PyResult<T> {
     })
 }
 
-/// `port`, `address`, `family`, `order`, `not_running`, `ready`, `once`.
+/// `port`, `address`, `family`, `order`, `not_running`, `ready`, `once`, `tensorflow`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -28,6 +28,8 @@ pub(crate) struct Options {
     not_running: String,
     ready: bool,
     once: bool,
+    /// Selects TensorFlow's address, order and handling of pods, instead of the other options.
+    tensorflow: bool,
 }
 
 impl Options {
@@ -60,10 +62,19 @@ impl Options {
             ("lexical", Order::Lexical),
             ("index", Order::CompletionIndex),
         ];
+        let port = port.map_err(|error| invalid(error.to_string()))?;
+        let family = one_of("family", &self.family, &families)?;
+        if self.tensorflow {
+            return Ok(Assembly {
+                port,
+                family,
+                ..Assembly::tensorflow()
+            });
+        }
         Ok(Assembly {
-            port: port.map_err(|error| invalid(error.to_string()))?,
+            port,
             address: one_of("address", &self.address, &addresses)?,
-            family: one_of("family", &self.family, &families)?,
+            family,
             order: one_of("order", &self.order, &orders)?,
             policy,
         })

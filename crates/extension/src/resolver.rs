@@ -64,6 +64,15 @@ impl Resolver {
         wait(py, self.inner.tasks()).map(Tasks::new)
     }
 
+    /// A sentence about each role without tasks.
+    fn unmatched(&self, py: Python<'_>, tasks: &Tasks) -> PyResult<Vec<(String, String)>> {
+        let unmatched = wait(py, self.inner.unmatched(tasks.inner()))?;
+        let sentences = unmatched
+            .iter()
+            .map(|one| (one.role.clone(), one.to_string()));
+        Ok(sentences.collect())
+    }
+
     /// The role and index of the task in whose pod this process runs.
     fn own_task(&self, py: Python<'_>) -> PyResult<(String, u32)> {
         let task = wait(py, self.inner.own_task())?;

@@ -103,13 +103,14 @@ impl ClusterSpec {
         Ok(Self { inner })
     }
 
-    /// Dense jobs are lists; sparse jobs are dicts that map indices to addresses.
+    /// Dense jobs are lists; sparse jobs are dicts that map indices to addresses. A job without
+    /// tasks is an empty dict, as in TensorFlow.
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for job in self.inner.jobs() {
             let tasks: Vec<_> = self.inner.tasks(job).collect();
             let dense = (0..).zip(&tasks).all(|(place, (index, _))| place == *index);
-            if dense {
+            if dense && !tasks.is_empty() {
                 let addresses = tasks.iter().map(|(_, address)| *address);
                 dict.set_item(job, PyList::new(py, addresses.collect::<Vec<_>>())?)?;
             } else {

@@ -24,6 +24,10 @@ impl Tasks {
     pub(crate) fn new(inner: Inner) -> Self {
         Self { inner }
     }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
 }
 
 /// Parses the name of a format.

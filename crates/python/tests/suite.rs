@@ -116,6 +116,7 @@ files! {
     test_clusters,
     test_documents,
     test_election,
+    test_environment_resolvers,
     test_errors,
     test_hostile,
     test_html,

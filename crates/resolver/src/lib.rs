@@ -7,6 +7,7 @@
 //!   addresses, the ports and the policy for pods that are not ready. Pure.
 //! - [`Identity`]: finds the task that the calling process belongs to.
 //! - [`render`]: the configuration formats of the frameworks. Pure.
+//! - [`environment`]: clusters that `TF_CONFIG`, Slurm or SageMaker describe. Pure.
 //! - [`names`]: waits until the DNS names of the peers resolve. It needs no access
 //!   to the API.
 
@@ -14,6 +15,7 @@ pub mod accelerators;
 pub mod address;
 pub mod blocking;
 mod devices;
+pub mod environment;
 mod error;
 mod identity;
 mod missing;
@@ -35,6 +37,6 @@ pub use missing::{Missing, missing};
 pub use order::{Order, natural_order};
 pub use pod_error::PodError;
 pub use policy::{Act, Doubled, NotRunning, Policy};
-pub use resolver::{Generation, Generations, Resolver};
+pub use resolver::{Generation, Generations, Resolver, Unmatched};
 pub use spec::{ClusterSpec, SpecError};
 pub use tasks::{Assembly, Selected, Task, TaskPod, Tasks, assemble};

@@ -23,6 +23,8 @@ pub enum Doubled {
     Refuse,
     /// Include the pod in the role that matched first.
     First,
+    /// Include the pod once for each selector.
+    Each,
 }
 
 /// What to do with a pod in each stage of its lifecycle.
@@ -107,11 +109,12 @@ impl Policy {
     }
 
     /// Returns the policy of TensorFlow's `KubernetesClusterResolver`, which checks
-    /// only the phase.
+    /// only the phase, and counts a pod once for each selector that matches it.
     #[must_use]
     pub fn tensorflow() -> Self {
         Self {
             terminating: Act::Keep,
+            doubled: Doubled::Each,
             ..Self::default()
         }
     }

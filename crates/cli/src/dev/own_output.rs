@@ -10,11 +10,11 @@ use std::{
 
 use crate::ui;
 
-/// The size of the end of a file in which to look for the last line that was printed.
+/// The size of the end of a file in which to look for lines.
 const TAIL: u64 = 64 * 1024;
 
-/// Returns true if the file is standard output or standard error, or ends with what this program
-/// printed last.
+/// Returns true if the file is standard output or standard error, or its end contains a line that
+/// this program printed lately.
 pub(super) fn is_own_output(path: &Path) -> bool {
     let Ok(mut file) = File::open(path) else {
         return false;
@@ -36,12 +36,13 @@ fn is_stream(stream: &impl AsFd, file: &std::fs::Metadata) -> bool {
 }
 
 fn ends_with_output(file: &mut File, length: u64) -> bool {
-    let Some(line) = ui::last_note() else {
-        return false;
-    };
     let mut tail = Vec::new();
     let read = file
         .seek(SeekFrom::Start(length.saturating_sub(TAIL)))
         .and_then(|_| file.take(TAIL).read_to_end(&mut tail));
-    read.is_ok() && String::from_utf8_lossy(&tail).contains(&line)
+    let tail = String::from_utf8_lossy(&tail);
+    read.is_ok()
+        && ui::last_notes()
+            .iter()
+            .any(|line| tail.contains(line.as_str()))
 }

@@ -107,10 +107,10 @@ fn a_pod_that_does_not_run_is_reported_with_tensorflows_message() {
         "--not-running",
         "skip",
     ];
-    assert_eq!(
-        machine.longshore(&words).expect(0).json(),
-        json!({"worker": []})
-    );
+    let empty = machine.longshore(&words).expect(0);
+    assert_eq!(empty.json(), json!({"worker": []}));
+    let warning = "the job worker has no tasks: no running pod of the namespace default matches app=train; pods match in default (1)";
+    assert!(empty.err.contains(warning), "{}", empty.err);
     let words = [
         "resolve",
         "--job",
@@ -256,4 +256,31 @@ fn a_pod_finds_itself() {
         "{said}"
     );
     assert!(said.contains("MASTER_ADDR=127."), "{said}");
+}
+
+#[test]
+fn the_url_of_a_task_and_the_accelerators_of_all() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    start(&machine, "w-0");
+    let words = ["resolve", "--job", "worker=app=train", "--wait", "worker=1"];
+    let address = machine.longshore(&words).expect(0).json();
+    let address = address["worker"][0].as_str().unwrap();
+    let print = |more: &[&str]| machine.longshore(&[&words[..3], more].concat());
+    let url = print(&["--task", "worker:0", "--master"]).expect(0).out;
+    assert_eq!(url, format!("grpc://{address}\n"));
+    let url = print(&["--task", "worker:0", "--master=http"])
+        .expect(0)
+        .out;
+    assert_eq!(url, format!("http://{address}\n"));
+    let missing = print(&["--task", "worker:7", "--master"]).expect(2);
+    assert!(
+        missing.err.contains("No task with index 7"),
+        "{}",
+        missing.err
+    );
+    print(&["--master"]).expect(2);
+    let accelerators = print(&["--accelerators"]).expect(0).json();
+    assert_eq!(accelerators[0]["role"], "worker", "{accelerators}");
+    assert_eq!(accelerators[0]["resources"], json!({}), "{accelerators}");
 }

@@ -56,6 +56,12 @@ from .errors import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .cluster_resolver import ExecutableLocation, KubernetesClusterResolver
+    from .environment_resolvers import (
+        SageMakerClusterResolver,
+        SlurmClusterResolver,
+        TFConfigClusterResolver,
+        UnionResolver,
+    )
     from .events import Generation, WatchEvent, WatchEventType
     from .results import Output
     from ._runs import (
@@ -117,14 +123,18 @@ __all__ = [
     "Result",
     "Run",
     "RunSummary",
+    "SageMakerClusterResolver",
     "Session",
+    "SlurmClusterResolver",
     "Snapshot",
     "SpecError",
     "StatusError",
     "Stream",
+    "TFConfigClusterResolver",
     "Task",
     "TaskUsage",
     "Tasks",
+    "UnionResolver",
     "UnreachableError",
     "Usage",
     "UsagePoint",
@@ -160,8 +170,12 @@ _LAZY = {
     "Result": "_runs",
     "Run": "_runs",
     "RunSummary": "_tracking",
+    "SageMakerClusterResolver": "environment_resolvers",
+    "SlurmClusterResolver": "environment_resolvers",
+    "TFConfigClusterResolver": "environment_resolvers",
     "Task": "_runs",
     "TaskUsage": "_tracking",
+    "UnionResolver": "environment_resolvers",
     "Usage": "_tracking",
     "UsagePoint": "_tracking",
     "WatchEvent": "events",

@@ -6,6 +6,7 @@ it returns ``longshore.ClusterSpec``, which behaves the same.
 """
 
 import enum
+import logging
 
 from . import _clusters, _native, pods
 from .errors import NotATaskError
@@ -19,6 +20,8 @@ except ImportError:
     _Base = object
 
 __all__ = ["ExecutableLocation", "KubernetesClusterResolver"]
+
+_log = logging.getLogger("longshore.resolver")
 
 _DEFAULT_MAPPING = {"worker": ["job-name=tensorflow"]}
 
@@ -55,7 +58,7 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
     ...     {"worker": ["job-name=train"], "ps": ["job-name=ps-1", "job-name=ps-2"]},
     ...     override_client=cluster, order="natural")
     >>> resolver.cluster_spec().as_dict()
-    {'ps': [], 'worker': ['10.0.0.1:8470', '10.0.0.2:8470']}
+    {'ps': {}, 'worker': ['10.0.0.1:8470', '10.0.0.2:8470']}
 
     The first five arguments are those of TensorFlow's class of the same name.
 
@@ -69,7 +72,8 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
     executable_location: accepted for compatibility and ignored. The resolver detects where
         the program runs.
     namespace: the namespace of the pods. The default is the cluster's default namespace or,
-        in a pod, the pod's own namespace.
+        in a pod, the pod's own namespace. The official client has no default namespace: with it,
+        the default outside of a pod is all namespaces, as in TensorFlow's class.
     all_namespaces: select pods in all namespaces, as TensorFlow's class does.
     address: ``pod_ip``, ``host_ip`` (as TensorFlow's class), ``dns`` or ``hostname``.
     family: ``primary``, ``ipv4`` or ``ipv6``, for pods with two addresses.
@@ -78,6 +82,12 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
     not_running: ``fail``, ``skip_finished``, ``skip`` or ``keep``.
     ready: whether running pods must also be ready.
     once: if two selectors match a pod, count it once instead of raising ``PodError``.
+    tensorflow: select pods as TensorFlow's class does: host IPs, names in byte order, all
+        namespaces unless one is given, only the phase of pods, and a pod once for each selector
+        that matches it. Replaces ``address``, ``order``, ``not_running``, ``ready`` and ``once``.
+
+    A job without pods is not an error. The logger ``longshore.resolver`` warns about it, and names
+    the namespaces in which pods do match.
     """
 
     def __init__(
@@ -96,6 +106,7 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
         not_running="fail",
         ready=False,
         once=False,
+        tensorflow=False,
     ):
         # TensorFlow's own enumeration has the same names.
         location = getattr(executable_location, "name", executable_location)
@@ -106,6 +117,13 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
             )
         if namespace is not None and all_namespaces:
             raise ValueError("give a namespace or all_namespaces, not both")
+        given = {"address": address, "order": order, "not_running": not_running, "ready": ready, "once": once}
+        defaults = {"address": "pod_ip", "order": "natural", "not_running": "fail", "ready": False, "once": False}
+        if tensorflow:
+            changed = [name for name, value in given.items() if value != defaults[name]]
+            if changed:
+                raise ValueError(f"tensorflow=True replaces {', '.join(changed)}: give one or the other")
+            all_namespaces = all_namespaces or namespace is None
         mapping = job_to_label_mapping or _DEFAULT_MAPPING
         self._mapping = [(role, _selectors(role, mapping[role])) for role in mapping]
         self._scope = {"namespace": namespace, "all_namespaces": bool(all_namespaces)}
@@ -117,6 +135,7 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
             "not_running": not_running,
             "ready": bool(ready),
             "once": bool(once),
+            "tensorflow": bool(tensorflow),
         }
         # Validates the options before any request.
         _native.assemble([], self._options)
@@ -128,6 +147,8 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
             )
         self._client = native or override_client
         self._native = None
+        # The jobs without tasks that were warned about.
+        self._warned = set()
         self._task_type = None
         self._task_id = None
         self._own_task_checked = False
@@ -151,8 +172,25 @@ class KubernetesClusterResolver(_Base):  # pyright: ignore[reportGeneralTypeIssu
         """The current tasks: roles, indices, addresses, pods, accelerators."""
         if self._client is not None and not isinstance(self._client, _native.Cluster):
             selected = pods.select(self._client, self._mapping, **self._scope)
-            return _native.assemble(selected, self._options)
-        return self._resolver().tasks()
+            tasks = _native.assemble(selected, self._options)
+            self._warn(tasks, lambda: pods.unmatched(self._client, self._mapping, tasks.spec().as_dict(), **self._scope))
+            return tasks
+        tasks = self._resolver().tasks()
+        self._warn(tasks, lambda: self._resolver().unmatched(tasks))
+        return tasks
+
+    def _warn(self, tasks, explain):
+        """Warns once about each job that has no tasks, until it has some."""
+        empty = {role for role, found in tasks.spec().as_dict().items() if not found}
+        if empty - self._warned:
+            try:
+                sentences = explain()
+            except Exception as error:  # noqa: BLE001 - a failed explanation must not hide the tasks
+                sentences = [(role, f"the job {role} has no tasks; the reason is not known: {error}") for role in empty]
+            for role, sentence in sentences:
+                if role not in self._warned:
+                    _log.warning("%s", sentence)
+        self._warned = empty
 
     def _spec(self, tasks):
         spec = tasks.spec()

@@ -90,14 +90,25 @@ def is_client(value: Any) -> bool:
     return hasattr(value, "list_namespaced_pod") or hasattr(value, "list_pod_for_all_namespaces")
 
 
+def _scope(client: Any, namespace: str | None, all_namespaces: bool) -> tuple[str, bool]:
+    """The namespace to search, and whether all are searched instead."""
+    if namespace is None and not in_a_pod() and hasattr(client, "list_pod_for_all_namespaces"):
+        all_namespaces = True
+    return namespace or own_namespace(), all_namespaces
+
+
 def select(
     client: Any, mapping: Iterable[tuple[str, Sequence[Any]]], namespace: str | None, all_namespaces: bool
 ) -> list[tuple[str, list[list[Any]]]]:
     """The pods of each selector of each role.
 
+    Without a namespace, those of the namespace of this process's pod or, outside of a pod, those of
+    all namespaces: the client has no namespace of its own.
+
     :raises TypeError: If no list method of the client returns a list of pods.
     """
-    one = namespace or own_namespace()
+    asked_for_all = all_namespaces
+    one, all_namespaces = _scope(client, namespace, all_namespaces)
 
     def in_namespace(selector: Any) -> Any:
         return client.list_namespaced_pod(one, label_selector=selector)
@@ -105,8 +116,9 @@ def select(
     def everywhere(selector: Any) -> Any:
         return client.list_pod_for_all_namespaces(label_selector=selector)
 
-    methods: list[Callable[[Any], Any]] = [] if all_namespaces else [in_namespace]
-    methods.append(everywhere)
+    methods: list[Callable[[Any], Any]] = [everywhere, in_namespace] if all_namespaces else [in_namespace, everywhere]
+    if asked_for_all:
+        methods.remove(in_namespace)
     names: dict[Callable[[Any], Any], str] = {
         in_namespace: "list_namespaced_pod",
         everywhere: "list_pod_for_all_namespaces",
@@ -128,3 +140,32 @@ def select(
         raise TypeError(f"the client's {tried or 'list methods'} returned no list of pods")
 
     return [(role, [pods(selector) for selector in selectors]) for role, selectors in mapping]
+
+
+def unmatched(
+    client: Any,
+    mapping: Iterable[tuple[str, Sequence[Any]]],
+    spec: dict[str, Any],
+    namespace: str | None,
+    all_namespaces: bool,
+) -> list[tuple[str, str]]:
+    """A sentence about each role without tasks, with the namespaces in which pods do match."""
+    one, all_namespaces = _scope(client, namespace, all_namespaces)
+    searched = "any namespace" if all_namespaces else f"the namespace {one}"
+    sentences: list[tuple[str, str]] = []
+    for role, selectors in mapping:
+        if spec.get(role):
+            continue
+        text = f"the job {role} has no tasks: no running pod of {searched} matches {' or '.join(map(str, selectors))}"
+        try:
+            found = select(client, [(role, selectors)], None, True)
+        except Exception:  # noqa: BLE001 - the client may not list the pods of all namespaces
+            found = []
+        places: dict[str, int] = {}
+        for pod in (pod for _, groups in found for group in groups for pod in group):
+            place = str(pod.get("metadata", {}).get("namespace", "default"))
+            places[place] = places.get(place, 0) + 1
+        if places:
+            text += "; pods match in " + ", ".join(f"{place} ({count})" for place, count in sorted(places.items()))
+        sentences.append((role, text))
+    return sentences

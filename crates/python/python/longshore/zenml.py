@@ -114,6 +114,12 @@ class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralType
 
     BACKEND_TYPE = "orchestrator"
 
+    if _Base is object:
+
+        def to_config(self):
+            """The block ``backend`` of a pipeline's config, as ZenML's base class writes it."""
+            return {"type": self.BACKEND_TYPE, "source": self._source, "args": dict(self._kwargs)}
+
     def __init__(
         self,
         image="python:3-slim",

@@ -51,7 +51,7 @@ class Resolver(WithCluster):
         self.add("b", ip="10.0.0.2", labels={"job-name": "worker1"})
         self.add("a", ip="10.0.0.1", labels={"job-name": "worker2"})
         mapping = {"worker": ["job-name=worker1", "job-name=worker2"], "ps": ["job-name=none"]}
-        self.assertEqual(self.spec(mapping, 2222), {"worker": ["10.0.0.2:2222", "10.0.0.1:2222"], "ps": []})
+        self.assertEqual(self.spec(mapping, 2222), {"worker": ["10.0.0.2:2222", "10.0.0.1:2222"], "ps": {}})
         self.assertEqual(self.spec({"w": "job-name in (worker1,worker2)"}), {"w": ["10.0.0.1:8470", "10.0.0.2:8470"]})
         self.assertEqual(self.spec({"w": {"job-name": "worker1"}}), {"w": ["10.0.0.2:8470"]})
 
@@ -78,7 +78,59 @@ class Resolver(WithCluster):
         twice = {"a": ["job-name=tensorflow"], "b": ["job-name"]}
         with self.assertRaisesRegex(PodError, 'matched by two selectors, of role "a" and role "b"'):
             self.spec(twice)
-        self.assertEqual(self.spec(twice, once=True)["b"], [])
+        self.assertEqual(self.spec(twice, once=True)["b"], {})
+
+    def test_one_switch_selects_tensorflows_behaviour(self) -> None:
+        for index in (10, 2):
+            self.add(f"worker-{index}", ip=f"10.0.0.{index}", host_ip=f"192.168.0.{index}")
+        self.add("worker-3", host_ip="192.168.0.3", namespace="kube-system")
+        expected = {"worker": ["192.168.0.10:8470", "192.168.0.2:8470", "192.168.0.3:8470"]}
+        self.assertEqual(self.spec(tensorflow=True), expected)
+        self.assertEqual(self.spec(tensorflow=True, namespace="kube-system"), {"worker": ["192.168.0.3:8470"]})
+        twice = self.spec({"a": ["job-name=tensorflow"], "b": ["job-name"]}, tensorflow=True)
+        self.assertEqual((len(twice["a"]), len(twice["b"])), (3, 3))
+        with self.assertRaisesRegex(ValueError, "tensorflow=True replaces address, once"):
+            self.resolver(tensorflow=True, address="dns", once=True)
+
+    def test_a_job_without_pods_is_explained_once(self) -> None:
+        self.add("worker-0", namespace="kube-system")
+        resolver = self.resolver()
+        with self.assertLogs("longshore.resolver", "WARNING") as logged:
+            self.assertEqual(resolver.cluster_spec().as_dict(), {"worker": {}})
+        self.assertEqual(len(logged.output), 1)
+        self.assertIn("the job worker has no tasks: no running pod of the namespace default", logged.output[0])
+        self.assertIn("pods match in kube-system (1)", logged.output[0])
+        with self.assertNoLogs("longshore.resolver", "WARNING"):
+            resolver.cluster_spec()
+
+    def test_a_client_of_others_searches_all_namespaces(self) -> None:
+        pods = [
+            {
+                "metadata": {"name": f"worker-{index}", "namespace": namespace, "labels": {}, "uid": f"u{index}"},
+                "status": {"phase": "Running", "podIP": f"10.0.0.{index}"},
+            }
+            for index, namespace in enumerate(["ml", "default", "ops"])
+        ]
+
+        class Client:
+            def list_namespaced_pod(self, namespace: str, label_selector: str) -> dict[str, Any]:
+                return {"items": [pod for pod in pods if pod["metadata"]["namespace"] == namespace]}
+
+        class ClientOfAll(Client):
+            def list_pod_for_all_namespaces(self, label_selector: str) -> dict[str, Any]:
+                return {"items": pods}
+
+        def spec(client: object, **options: Any) -> dict[str, Any]:
+            resolver = KubernetesClusterResolver(override_client=client, **options)
+            return longshore.ClusterSpec(resolver.cluster_spec()).as_dict()
+
+        everything = {"worker": ["10.0.0.0:8470", "10.0.0.1:8470", "10.0.0.2:8470"]}
+        self.assertEqual(spec(ClientOfAll()), everything)
+        self.assertEqual(spec(ClientOfAll(), namespace="ops"), {"worker": ["10.0.0.2:8470"]})
+        self.assertEqual(spec(Client()), {"worker": ["10.0.0.1:8470"]})
+        with self.assertLogs("longshore.resolver", "WARNING") as logged:
+            self.assertEqual(spec(ClientOfAll(), namespace="none"), {"worker": {}})
+        self.assertIn("pods match in default (1), ml (1), ops (1)", logged.output[0])
 
     def test_accelerators(self) -> None:
         self.add("worker-0", gpus=2)

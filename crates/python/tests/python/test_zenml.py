@@ -122,6 +122,14 @@ class Job(unittest.TestCase):
                 (inner.parents[1] / ".zenml").mkdir()
                 self.assertEqual(repository(), inner.parents[1])
 
+    def test_the_config_block_recreates_the_backend(self) -> None:
+        backend = OrchestratorKubernetesBackend(image="i", extra_labels={"team": "vision"})
+        block = backend.to_config()
+        self.assertEqual((block["type"], block["source"]), ("orchestrator", "longshore.zenml.OrchestratorKubernetesBackend"))
+        again = OrchestratorKubernetesBackend(**block["args"])
+        self.assertEqual((again.image, again.extra_labels), ("i", {"team": "vision"}))
+        self.assertEqual(again.to_config(), block)
+
     def test_with_zenml_installed_the_class_is_a_zenml_backend(self) -> None:
         program = (
             "import sys; sys.path.append(sys.argv[1])\n"

@@ -23,7 +23,8 @@ SUBJECTS = {
     ],
     "Cluster specs": [
         "KubernetesClusterResolver", "ExecutableLocation", "ClusterSpec", "Tasks", "Generations",
-        "Generation",
+        "Generation", "TFConfigClusterResolver", "SlurmClusterResolver", "SageMakerClusterResolver",
+        "UnionResolver",
     ],
     "ZenML pipelines": ["OrchestratorKubernetesBackend", "PipelineRun"],
 }
@@ -43,7 +44,7 @@ class Contents:
     """The names of the package, and where they are defined."""
 
     def __init__(self) -> None:
-        names = ["_native", "cluster_resolver", "errors", "events", "results", "_runs", "_tracking", "zenml"]
+        names = ["_native", "cluster_resolver", "environment_resolvers", "errors", "events", "results", "_runs", "_tracking", "zenml"]
         self.modules = {name: Module(name) for name in names}
         self.names = listed(File(PACKAGE / "__init__.py"))
         self.errors = [name for name in self.modules["errors"].definitions if name in self.names]

@@ -4,6 +4,7 @@
 mod groups;
 mod pod_feeds;
 mod select;
+mod unmatched;
 mod wait;
 mod watch;
 
@@ -16,6 +17,7 @@ use futures::{StreamExt, stream};
 use longshore_client::{Cluster, LabelSelector};
 use longshore_model::facts::NodeFacts;
 
+pub use unmatched::Unmatched;
 pub use watch::{Generation, Generations};
 
 use crate::{

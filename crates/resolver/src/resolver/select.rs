@@ -40,7 +40,7 @@ impl Resolver {
     }
 
     /// Returns all pods that any selector may match, without duplicates.
-    async fn pods(&self) -> Result<Vec<PodFacts>, Error> {
+    pub(super) async fn pods(&self) -> Result<Vec<PodFacts>, Error> {
         let selectors = groups::list_selectors(&self.mapping);
         let lists = selectors
             .iter()

@@ -246,6 +246,7 @@ fn is_first<'a>(
             Ok(true)
         }
         (Entry::Occupied(_), Doubled::First) => Ok(false),
+        (Entry::Occupied(_), Doubled::Each) => Ok(true),
         (Entry::Occupied(first), Doubled::Refuse) => Err(PodError::Doubled {
             name: pod.metadata.name.clone(),
             first: (*first.get()).to_owned(),

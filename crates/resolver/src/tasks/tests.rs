@@ -418,7 +418,7 @@ prop_compose! {
 
 fn any_policy() -> impl Strategy<Value = Policy> {
     let act = || prop::sample::select(vec![Act::Refuse, Act::Skip, Act::Keep]);
-    let doubled = prop::sample::select(vec![Doubled::Refuse, Doubled::First]);
+    let doubled = prop::sample::select(vec![Doubled::Refuse, Doubled::First, Doubled::Each]);
     (act(), act(), act(), act(), doubled).prop_map(
         |(pending, unready, terminating, finished, doubled)| Policy {
             pending,

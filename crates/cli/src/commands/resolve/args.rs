@@ -31,6 +31,8 @@ use crate::{
   longshore resolve --job worker=app=train --format hostfile > hostfile
   eval \"$(longshore resolve --job worker=app=train --format shell --task worker:0)\"
   longshore resolve --job worker=app=train --watch
+  longshore resolve --job worker=app=train --task worker:0 --master
+  longshore resolve --job worker=app=train --accelerators
   longshore resolve digits-x7k2p --format tf-config --task worker:0")]
 pub(crate) struct ResolveArgs {
     /// Run, instead of selectors: its name, a prefix of it, or `last`
@@ -42,6 +44,21 @@ pub(crate) struct ResolveArgs {
     /// Output format
     #[arg(long, short, visible_alias = "output", value_enum, default_value_t)]
     format: FormatName,
+    /// Print the URL of the task, with this protocol: --master=http
+    #[arg(
+        long,
+        value_name = "PROTOCOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "grpc",
+        conflicts_with_all = ["run", "format", "watch"],
+        requires = "task"
+    )]
+    master: Option<String>,
+    /// Print the accelerators of each task as JSON: their numbers by resource, and their model if the
+    /// nodes may be read
+    #[arg(long, conflicts_with_all = ["run", "format", "watch", "task", "master"])]
+    accelerators: bool,
     /// Task that the output is for, as in worker:0; self is the pod this runs in
     #[arg(long, value_name = "ROLE:INDEX")]
     task: Option<String>,
@@ -79,6 +96,12 @@ pub(crate) struct ResolveArgs {
     /// Count a pod that two selectors match only once, instead of failing
     #[arg(long)]
     once: bool,
+    /// Select pods as TensorFlow's own resolver does
+    ///
+    /// Node addresses, names in byte order, all namespaces, only the phase of pods, and a pod
+    /// once for each selector that matches it.
+    #[arg(long, conflicts_with_all = ["address", "order", "not_running", "ready", "once"])]
+    tensorflow: bool,
     /// Namespace [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
@@ -197,6 +220,10 @@ pub(super) struct Question {
     pub(super) needed: BTreeMap<String, usize>,
     pub(super) limit: Duration,
     pub(super) watch: bool,
+    /// The protocol of the URL to print, instead of the spec.
+    pub(super) master: Option<String>,
+    /// Print the accelerators instead of the spec.
+    pub(super) accelerators: bool,
     namespace: Option<String>,
     all_namespaces: bool,
 }
@@ -254,29 +281,43 @@ impl ResolveArgs {
         Ok(Question {
             run: self.run.clone(),
             mapping,
-            assembly: Assembly {
-                port,
-                address: self.address(),
-                family: match self.family {
-                    None => Family::Primary,
-                    Some(FamilyName::Ipv4) => Family::V4,
-                    Some(FamilyName::Ipv6) => Family::V6,
-                },
-                order: match self.order {
-                    OrderName::Natural => Order::Natural,
-                    OrderName::Lexical => Order::Lexical,
-                    OrderName::CompletionIndex => Order::CompletionIndex,
-                },
-                policy: self.policy(),
-            },
+            assembly: self.assembly(port),
             format,
             task,
             needed,
             limit: Duration::from_secs(self.timeout),
             watch: self.watch,
+            master: self.master.clone(),
+            accelerators: self.accelerators,
             namespace: self.namespace.clone(),
-            all_namespaces: self.all_namespaces,
+            all_namespaces: self.all_namespaces || (self.tensorflow && self.namespace.is_none()),
         })
+    }
+
+    fn assembly(&self, port: Port) -> Assembly {
+        let family = match self.family {
+            None => Family::Primary,
+            Some(FamilyName::Ipv4) => Family::V4,
+            Some(FamilyName::Ipv6) => Family::V6,
+        };
+        if self.tensorflow {
+            return Assembly {
+                port,
+                family,
+                ..Assembly::tensorflow()
+            };
+        }
+        Assembly {
+            port,
+            address: self.address(),
+            family,
+            order: match self.order {
+                OrderName::Natural => Order::Natural,
+                OrderName::Lexical => Order::Lexical,
+                OrderName::CompletionIndex => Order::CompletionIndex,
+            },
+            policy: self.policy(),
+        }
     }
 
     fn address(&self) -> Address {
@@ -415,6 +456,22 @@ mod tests {
             Port::Named("http".to_owned())
         );
         assert!(asked(&["--job", "worker=a=b", "--port", "0"]).is_err());
+    }
+
+    #[test]
+    fn one_option_selects_tensorflows_behaviour() {
+        let question = asked(&["--job", "worker=a=b", "--tensorflow", "--port", "2222"]).unwrap();
+        let port = Port::Number(2222);
+        let expected = Assembly {
+            port,
+            ..Assembly::tensorflow()
+        };
+        assert_eq!(question.assembly, expected);
+        assert!(question.all_namespaces);
+        let in_one = asked(&["--job", "worker=a=b", "--tensorflow", "-n", "team"]).unwrap();
+        assert!(!in_one.all_namespaces);
+        let words = ["resolve", "--job", "worker=a=b", "--tensorflow", "--once"];
+        assert!(Program::try_parse_from(words).is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::{
     config,
     error::{Error, Kind, Result},
-    ui,
+    output, ui,
 };
 pub(crate) use args::ResolveArgs;
 use args::{Question, Who};
@@ -68,7 +68,19 @@ async fn answer(cluster: &longshore::Cluster, question: &Question) -> Result<()>
         resolver.wait(&question.needed, limit).await
     };
     let tasks = tasks.map_err(explained)?;
+    for unmatched in resolver.unmatched(&tasks).await.map_err(explained)? {
+        ui::warning(unmatched.to_string());
+    }
+    if question.accelerators {
+        let accelerators = resolver.accelerators().await.map_err(explained)?;
+        return output::value(output::Format::Json, &accelerators);
+    }
     let task = task(&resolver, question, &tasks).map_err(explained)?;
+    if let (Some(protocol), Some((role, index))) = (&question.master, task) {
+        let url = tasks.master(Some(role), Some(index), protocol);
+        ui::line(url.map_err(|error| Error::from_source(Kind::Usage, &error))?);
+        return Ok(());
+    }
     show(&Job::from(&tasks), question.format, task)
 }
 
