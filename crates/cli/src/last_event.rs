@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::{error::Error, hints, show::EventFormat, ui};
+use crate::{error::Error, hints, output::EventFormat, ui};
 
 /// The events that this process has printed: a process follows at most one run.
 static PRINTED: AtomicU8 = AtomicU8::new(NONE);

@@ -63,6 +63,17 @@ pub(crate) enum TableFormat {
     Yaml,
 }
 
+/// Output format of a followed run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum EventFormat {
+    /// Human-readable text
+    #[default]
+    Text,
+    /// One JSON object per line on standard output, whose `event` is started, progress,
+    /// waiting, retry, log, gap, finished or detached
+    Json,
+}
+
 /// Writes a value as JSON or YAML.
 pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
     let unreadable =

@@ -5,22 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::ValueEnum;
 use longshore::launcher::{Event, Run, follow::Unfinished};
 use serde_json::{Value, json};
 
-use crate::{hints, last_event, log_lines::Lines, printer::Batch, ui};
-
-/// Output format of a followed run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum EventFormat {
-    /// Human-readable text
-    #[default]
-    Text,
-    /// One JSON object per line on standard output, whose `event` is started, progress,
-    /// waiting, retry, log, gap, finished or detached
-    Json,
-}
+use crate::{hints, last_event, log_lines::Lines, output::EventFormat, printer::Batch, ui};
 
 /// The first event, which names the run.
 pub(crate) fn started(run: &Run, cluster: &Value) -> Value {
@@ -174,6 +162,8 @@ impl Show {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]

@@ -18,9 +18,9 @@ use crate::{
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
     last_event,
+    output::EventFormat,
     owners::{self, Access},
     place::{self, Container, Place},
-    show::EventFormat,
     target::{self, Target},
     ui,
 };

@@ -13,8 +13,9 @@ use crate::{
     follow::{self, How, OnInterrupt},
     interrupt::Interrupt,
     last_event,
+    output::EventFormat,
     owners::{self, OwnerArgs},
-    show::{self, EventFormat, head},
+    show::{self, head},
     target::{self, ClusterArgs, Target},
     ui,
 };

@@ -28,7 +28,8 @@ use crate::{
     error::{Error, Kind, Result},
     follow::{self, Beside, Decision, How, OnInterrupt},
     interrupt::Interrupt,
-    show::{EventFormat, head},
+    output::EventFormat,
+    show::head,
     target::Target,
     ui,
 };

@@ -728,7 +728,9 @@ class ClusterSpec:
 
     def __init__(self, cluster: Any) -> None: ...
     def as_dict(self) -> dict[str, list[str] | dict[int, str]]:
-        """Dense jobs are lists; sparse jobs are dicts that map indices to addresses."""
+        """Dense jobs are lists; sparse jobs are dicts that map indices to addresses. A job without
+        tasks is an empty dict, as in TensorFlow.
+        """
     @property
     def jobs(self) -> list[str]:
         """The names of the jobs, sorted."""

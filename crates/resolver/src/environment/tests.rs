@@ -1,3 +1,5 @@
+//! Tests of the variables of other launchers.
+
 #![allow(clippy::unwrap_used)]
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use clap::Args;
 use longshore::launcher::{Flags, RunOptions, config::Input};
 
 use super::shell;
-use crate::{env, error::Result, follow::OnInterrupt, show::EventFormat, target::ClusterArgs};
+use crate::{env, error::Result, follow::OnInterrupt, output::EventFormat, target::ClusterArgs};
 
 /// Run a folder of code as a job, and follow it to its end
 ///
