@@ -13,6 +13,10 @@ use super::{
     segments::{files, path, segments},
 };
 
+/// No line begins in the last bytes of a segment, so that a line of at most this length is not
+/// split. At most a quarter of the segment.
+const LINE_RESERVE: u64 = 64 * 1024;
+
 /// The log of a run while it is written.
 #[derive(Debug)]
 pub(crate) struct LogFile {
@@ -69,10 +73,13 @@ impl LogFile {
     }
 
     /// Whether the given number of additional bytes requires a new segment. A
-    /// line is not split across segments unless it is very long.
+    /// line is not split across segments unless it is longer than the reserve.
     pub(super) fn is_full(&self, more: usize, amid_a_line: bool) -> bool {
-        let factor = if amid_a_line { 2 } else { 1 };
-        let allowed = self.limits.max_size.saturating_mul(factor);
+        let maximum = self.limits.max_size;
+        let allowed = match amid_a_line {
+            true => maximum,
+            false => maximum.saturating_sub(LINE_RESERVE.min(maximum / 4)),
+        };
         self.length > 0 && self.length.saturating_add(more as u64) > allowed
     }
 

@@ -40,8 +40,12 @@ impl Fixture {
     }
 
     fn with(times: RetentionTimes) -> Self {
+        Self::limited(LIMITS, times)
+    }
+
+    fn limited(limits: LogLimits, times: RetentionTimes) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::with_times(folder.path().to_owned(), LIMITS, times);
+        let store = LogStore::with_times(folder.path().to_owned(), limits, times);
         store.add_pod("u", vec!["c".to_owned()]);
         let reader = LogReader::new(store.clone());
         Self {
@@ -363,6 +367,40 @@ async fn a_long_line_stays_in_one_file_unless_it_is_too_long() {
     let (lines, ()) = tokio::join!(reading, writing);
     assert_eq!(lines, ["before", &long, "after"]);
     capturing.await.unwrap();
+}
+
+/// A line that never ends, such as a progress bar that is redrawn, or the output of a program
+/// that writes no newlines.
+#[tokio::test]
+async fn files_do_not_exceed_their_maximum_size_whatever_is_written() {
+    const MAX_SIZE: u64 = 100_000;
+    let limits = LogLimits {
+        max_size: MAX_SIZE,
+        max_files: 3,
+    };
+    let bar = "\r 10% of the steps".repeat(100);
+    let texts = ["x".repeat(40_000), bar, format!("{}\n", "y".repeat(30_000))];
+    for text in texts {
+        let fixture = Fixture::limited(limits, TIMES);
+        let (mut pipe, capturing) = fixture.run(0);
+        let written = tokio::task::spawn_blocking(move || {
+            let mut sent = 0;
+            while sent < 10 * 100_000 {
+                pipe.write_all(text.as_bytes()).unwrap();
+                sent += text.len();
+            }
+        });
+        written.await.unwrap();
+        capturing.await.unwrap();
+        fixture.wait_for_files(3).await;
+        let folder = fixture.folder.path().join("u/c");
+        let files = fs::read_dir(folder).unwrap();
+        let sizes: Vec<u64> = files
+            .map(|file| file.unwrap().metadata().unwrap().len())
+            .collect();
+        assert!(sizes.iter().all(|size| *size <= MAX_SIZE), "{sizes:?}");
+        assert!(sizes.iter().sum::<u64>() > MAX_SIZE, "{sizes:?}");
+    }
 }
 
 /// A log on a small disk, and the file that fills the disk.
