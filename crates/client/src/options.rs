@@ -206,6 +206,9 @@ pub struct LogOptions {
     pub timestamps: bool,
     /// The maximum number of bytes.
     pub limit_bytes: Option<u64>,
+    /// The UID of the pod. The embedded cluster also returns the log of a deleted pod with this
+    /// UID, if it keeps it. Other clusters ignore the UID.
+    pub uid: Option<String>,
 }
 
 impl LogOptions {
@@ -226,6 +229,7 @@ impl LogOptions {
         );
         add("timestamps", yes(self.timestamps));
         add("limitBytes", self.limit_bytes.map(|n| n.to_string()));
+        add("uid", self.uid.clone());
         query
     }
 }

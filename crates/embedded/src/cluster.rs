@@ -213,6 +213,7 @@ impl EmbeddedCluster {
                 path_prepend: options.program_dir.clone(),
                 access,
                 log_limits: options.log_limits,
+                keep_logs: options.keep_logs,
                 image_entrypoints: options.image_entrypoints.clone(),
                 image_users: options.image_users.clone(),
                 device_root: options.device_root.clone(),

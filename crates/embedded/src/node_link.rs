@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use longshore_node::{LogReader, NodeAgent, Sessions};
 use longshore_node_api::{
     BoxedConnection, ContainerRef, LogError, LogRequest, LogStream, Measuring, NodeLogs,
-    NodeStreams, Opening, Session, SessionError, StreamsWanted,
+    NodeStreams, Opening, PodLogs, Session, SessionError, StreamsWanted,
 };
 
 const NO_NODE: &str = "the embedded cluster runs no node";
@@ -45,6 +45,22 @@ impl NodeLogs for NodeLink {
             None => Box::pin(std::future::ready(Err(LogError::Failed(
                 NO_NODE.to_owned(),
             )))),
+        }
+    }
+
+    fn open_deleted(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
+        match self.node.get() {
+            Some((logs, _)) => logs.open_deleted(request),
+            None => Box::pin(std::future::ready(Err(LogError::NotFound(
+                NO_NODE.to_owned(),
+            )))),
+        }
+    }
+
+    fn list(&self, namespace: &str) -> BoxFuture<'static, Option<Vec<PodLogs>>> {
+        match self.node.get() {
+            Some((logs, _)) => logs.list(namespace),
+            None => Box::pin(std::future::ready(None)),
         }
     }
 }

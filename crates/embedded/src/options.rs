@@ -59,6 +59,8 @@ pub struct Options {
     pub program_dir: Option<PathBuf>,
     /// How much of each container's log the nodes keep.
     pub log_limits: LogLimits,
+    /// Keep the logs of a Job's pods that were deleted until the Job is removed.
+    pub keep_logs: bool,
     /// The entrypoints by image, for containers without a command and arguments.
     pub image_entrypoints: Vec<ImageEntrypoint>,
     /// The users by image, for containers without `runAsUser`.
@@ -88,6 +90,7 @@ impl Default for Options {
             audit: None,
             program_dir: None,
             log_limits: LogLimits::default(),
+            keep_logs: true,
             image_entrypoints: Vec::new(),
             image_users: Vec::new(),
             device_root: PathBuf::from("/"),

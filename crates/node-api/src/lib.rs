@@ -9,7 +9,9 @@ mod sessions;
 mod usage;
 
 pub use certificates::AnyCertificate;
-pub use logs::{LogError, LogRequest, LogStream, NodeLogs};
+pub use logs::{
+    ContainerLogs, InstanceLog, LogError, LogOwner, LogRequest, LogStream, NodeLogs, PodLogs,
+};
 pub use sessions::{
     BoxedConnection, BoxedRead, BoxedWrite, ContainerRef, Duplex, NodeStreams, Opening, Session,
     SessionError, StreamsWanted,

@@ -1,6 +1,6 @@
 //! Logs of containers.
 
-use std::io;
+use std::{collections::BTreeMap, io};
 
 use bytes::Bytes;
 use futures::{future::BoxFuture, stream::BoxStream};
@@ -50,8 +50,80 @@ pub enum LogError {
 /// The content of a log.
 pub type LogStream = BoxStream<'static, io::Result<Bytes>>;
 
+/// An object that owns a pod, directly or not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogOwner {
+    /// Its group and version: `batch/v1`.
+    pub api_version: String,
+    /// Its kind: `Job`.
+    pub kind: String,
+    /// Its name, in the namespace of the pod.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+/// The logs of a Job's pod, which a node keeps when the pod is deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodLogs {
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub pod: String,
+    /// The pod's uid.
+    pub uid: String,
+    /// When the pod was created.
+    pub created: Option<Timestamp>,
+    /// The pod's labels.
+    pub labels: BTreeMap<String, String>,
+    /// The pod's annotations, without those that have long values.
+    pub annotations: BTreeMap<String, String>,
+    /// The Job that controls the pod.
+    pub controller: LogOwner,
+    /// The object whose removal also removes the logs: the Job, or its controller.
+    pub owner: LogOwner,
+    /// When the node removed the pod; `None` while the pod exists.
+    pub deleted: Option<Timestamp>,
+    /// Why the logs no longer exist, if the node has removed them before their owner was removed.
+    pub removed: Option<String>,
+    /// The containers that have started, in the order of their names.
+    pub containers: Vec<ContainerLogs>,
+}
+
+/// The logs of a container.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContainerLogs {
+    /// The container's name.
+    pub name: String,
+    /// Its instances that have a log, oldest first.
+    pub instances: Vec<InstanceLog>,
+}
+
+/// The log of one instance of a container.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct InstanceLog {
+    /// The number of restarts before this instance.
+    pub restart: u32,
+    /// True if the beginning was removed because the log has reached its maximum size.
+    pub is_cut: bool,
+}
+
 /// Provides the logs of containers.
 pub trait NodeLogs: Send + Sync {
     /// Opens a log. Drop the stream to stop reading.
     fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>>;
+
+    /// Opens a log of the pod with the request's namespace, name and uid, whose object no longer
+    /// exists. A log that is still being written is followed to its end.
+    fn open_deleted(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
+        let LogRequest { pod, uid, .. } = request;
+        let text = format!("the logs of the deleted pod \"{pod}\" with the UID {uid} are not kept");
+        Box::pin(std::future::ready(Err(LogError::NotFound(text))))
+    }
+
+    /// Lists the logs of the pods of Jobs in a namespace. `None` if no logs of deleted pods are
+    /// kept.
+    fn list(&self, _namespace: &str) -> BoxFuture<'static, Option<Vec<PodLogs>>> {
+        Box::pin(std::future::ready(None))
+    }
 }

@@ -36,7 +36,7 @@ use crate::{
     host_ports::{AdmittedPorts, Rejection},
     hosts::Hosts,
     images::{ImageEntrypoints, ImageUsers},
-    logs::LogStore,
+    logs::{LogStore, keep},
     machine,
     node::{self, NodeInfo},
     pod::{self, EarlierPods, Message, Shared},
@@ -75,6 +75,9 @@ pub struct Options {
     pub access: Option<ApiAccess>,
     /// Limits of each container's log.
     pub log_limits: LogLimits,
+    /// Keep the logs of a Job's pods that were deleted until the Job is removed. Requires the
+    /// permission to watch Jobs, and to read their controllers.
+    pub keep_logs: bool,
     /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
     /// Users of images, for containers without `runAsUser`.
@@ -127,6 +130,7 @@ impl NodeAgent {
             path_prepend,
             access,
             log_limits,
+            keep_logs,
             image_entrypoints,
             image_users,
             device_root,
@@ -216,11 +220,21 @@ impl NodeAgent {
                 async move { hosts.maintain().await }
             }
         }));
-        let logs = LogStore::new(data.join(data_folder::LOGS), log_limits);
+        let folder = data.join(data_folder::LOGS);
+        let logs = match keep_logs {
+            true => LogStore::keeping(folder, log_limits),
+            false => LogStore::new(folder, log_limits),
+        };
         let items = caches.iter().flat_map(Cache::items);
         let present: HashSet<String> = items.map(|item| item.uid().to_owned()).collect();
         logs.keep_only(&|uid| present.contains(uid));
         data_folder::remove_stale_pods(&data, &present, &remover);
+        if let Some(kept) = logs.kept().cloned() {
+            let cluster = cluster.clone();
+            background.spawn(restart_on_panic("logs of deleted pods", move || {
+                keep(cluster.clone(), kept.clone())
+            }));
+        }
 
         let (stop, stopping) = watch::channel(false);
         let reader = LogReader::new(logs.clone());

@@ -233,6 +233,17 @@ mod tests {
                 "/api/v1/namespaces/a/pods/p/exec?command=id",
                 "create /pods/exec ns=a name=p",
             ),
+            // The logs of all pods of Jobs, and of a deleted pod.
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/*/log?labelSelector=x",
+                "get /pods/log ns=a name=*",
+            ),
+            (
+                "GET",
+                "/api/v1/namespaces/a/pods/p/log?uid=u",
+                "get /pods/log ns=a name=p",
+            ),
             (
                 "GET",
                 "/api/v1/watch/namespaces/a/pods/p",

@@ -5,9 +5,10 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::{StatusCause, StatusReason};
-use longshore_node_api::{LogError, LogRequest};
+use longshore_node_api::{LogError, LogRequest, LogStream};
 use serde_json::Value;
 
+use super::kept_logs;
 use crate::{
     body::Body,
     call::Call,
@@ -20,16 +21,29 @@ use crate::{
 
 pub(super) async fn log(call: Call, target: Target) -> Reply {
     let namespace = target.namespace.clone().unwrap_or_default();
-    let object = call.shared.engine.get(
+    let found = call.shared.engine.get(
         &target.kind,
         target.namespace.as_deref(),
         &target.name,
         ReadVersion::Latest,
-    )?;
-    let pod: Value = object.value();
-    let container = container(&pod, &target.name, call.query.get("container"))?;
+    );
+    let uid = call.query.get("uid").map(str::to_owned);
+    let object = match (found.map_err(StatusError::from), uid) {
+        (Err(missing), _) if target.name == kept_logs::ALL => {
+            return kept_logs::list(call, &target, missing).await;
+        }
+        (Err(missing), Some(uid)) if missing.status().reason == StatusReason::NotFound => {
+            return of_deleted_pod(call, target, uid).await;
+        }
+        (Ok(object), Some(uid)) if object.uid() != uid => {
+            return of_deleted_pod(call, target, uid).await;
+        }
+        (found, _) => found?,
+    };
     // Log lines carry the node's time, which can differ from the engine's clock.
     let now = call.shared.engine.shared_clock().now();
+    let pod: Value = object.value();
+    let container = container(&pod, &target.name, call.query.get("container"))?;
     let mut request = request(&call.query, &target.name, now)?;
     request.namespace = namespace;
     request.pod = target.name;
@@ -48,6 +62,22 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
         ));
     }
     let opening = call.shared.node_logs.open(request);
+    respond(call, opening).await
+}
+
+/// Reads the log of a pod whose object is gone.
+async fn of_deleted_pod(call: Call, target: Target, uid: String) -> Reply {
+    let now = call.shared.engine.shared_clock().now();
+    let mut request = request(&call.query, &target.name, now)?;
+    request.namespace = target.namespace.unwrap_or_default();
+    request.pod = target.name;
+    request.uid = uid;
+    request.container = call.query.get("container").unwrap_or_default().to_owned();
+    let opening = call.shared.node_logs.open_deleted(request);
+    respond(call, opening).await
+}
+
+async fn respond(call: Call, opening: impl Future<Output = Result<LogStream, LogError>>) -> Reply {
     let stream = opening.await.map_err(|error| {
         let reason = match &error {
             LogError::NotFound(_) => StatusReason::NotFound,

@@ -7,6 +7,7 @@ mod certificates;
 mod converted;
 mod delete;
 mod evict;
+mod kept_logs;
 mod logs;
 mod meta;
 mod proxy;

@@ -47,6 +47,7 @@ impl Kubelet {
             path_prepend: None,
             access: None,
             // Small, so that the log is rotated while the test follows it.
+            keep_logs: false,
             log_limits: LogLimits {
                 max_size: 2000,
                 max_files: 1000,

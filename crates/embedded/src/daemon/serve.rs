@@ -95,6 +95,7 @@ pub async fn serve(
         audit: options.audit.clone(),
         program_dir: options.program_dir.clone(),
         log_limits: options.log_limits,
+        keep_logs: true,
         image_entrypoints: options.image_entrypoints.clone(),
         image_users: options.image_users.clone(),
         device_root: options.device_root.clone(),

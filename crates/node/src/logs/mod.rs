@@ -1,6 +1,7 @@
 //! Container logs: written from pipes with one record per line, kept per pod,
-//! container and restart until the pod is deleted, and read back.
+//! container and restart until the pod is deleted, or the Job that controls it, and read back.
 
+mod kept;
 mod limits;
 mod log_file;
 mod loss;
@@ -12,6 +13,7 @@ mod segments;
 mod store;
 mod writer;
 
+pub(crate) use kept::{KeptPod, keep};
 pub use limits::LogLimits;
 pub use reader::LogReader;
 pub(crate) use store::{LogStore, Progress};

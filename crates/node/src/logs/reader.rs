@@ -3,7 +3,7 @@
 use std::{io, sync::Arc};
 
 use futures::{StreamExt as _, future::BoxFuture};
-use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs};
+use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs, PodLogs};
 
 use super::{reading::Reading, store::LogStore};
 
@@ -55,6 +55,35 @@ impl LogReader {
         .boxed())
     }
 
+    /// Opens a log of a pod whose object is gone.
+    fn read_deleted(&self, mut query: LogRequest) -> Result<LogStream, LogError> {
+        let (pod, uid) = (&query.pod, &query.uid);
+        let kept = self.store.kept();
+        // The name decides who may read the log, so it must be the pod's.
+        let record = kept.and_then(|kept| kept.find(uid, &query.namespace, pod));
+        let gone = |why: &str| {
+            LogError::NotFound(format!(
+                "the logs of the deleted pod \"{pod}\" with the UID {uid} are gone: {why}"
+            ))
+        };
+        let record = record.ok_or_else(|| gone("no record of the pod is kept"))?;
+        if let Some(why) = &record.removed {
+            return Err(gone(why));
+        }
+        if let ("", [only]) = (query.container.as_str(), record.containers.as_slice()) {
+            query.container.clone_from(only);
+        }
+        let name = &query.container;
+        let runs = self.store.runs(uid, name);
+        let Some(run) = runs.last().filter(|_| record.containers.contains(name)) else {
+            let text = format!("the container \"{name}\" of the deleted pod \"{pod}\" has no log");
+            return Err(LogError::NotFound(text));
+        };
+        // The last lines may be written after the object was deleted.
+        query.follow = !query.previous && self.store.progress(uid, name, *run).is_some();
+        self.read(&query)
+    }
+
     fn choose_run(&self, query: &LogRequest, container: &str) -> Result<u32, LogError> {
         let runs = self.store.runs(&query.uid, container);
         let waiting = self.store.waiting(&query.uid, container);
@@ -81,6 +110,20 @@ impl NodeLogs for LogReader {
     fn open(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
         let reader = self.clone();
         Box::pin(async move { reader.read(&request) })
+    }
+
+    fn open_deleted(&self, request: LogRequest) -> BoxFuture<'static, Result<LogStream, LogError>> {
+        let reader = self.clone();
+        Box::pin(async move { reader.read_deleted(request) })
+    }
+
+    fn list(&self, namespace: &str) -> BoxFuture<'static, Option<Vec<PodLogs>>> {
+        let (store, namespace) = (self.store.clone(), namespace.to_owned());
+        Box::pin(async move {
+            store.kept()?;
+            let listing = tokio::task::spawn_blocking(move || Some(store.kept()?.list(&namespace)));
+            listing.await.ok().flatten()
+        })
     }
 }
 

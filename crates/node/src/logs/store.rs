@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::{
+    kept::{Index, KeptPod},
     limits::LogLimits,
     log_file::LogFile,
     retention::{Retention, RetentionTimes},
@@ -54,6 +55,8 @@ pub(crate) struct LogStore {
     limits: LogLimits,
     times: RetentionTimes,
     pods: Mutex<HashMap<String, Pod>>,
+    /// The pods whose logs are kept when they are deleted; `None` to keep none.
+    kept: Option<Arc<Index>>,
 }
 
 impl LogStore {
@@ -61,17 +64,48 @@ impl LogStore {
         Self::with_times(folder, limits, RetentionTimes::default())
     }
 
+    /// A store that keeps the logs of deleted pods until their Job is removed, which [`keep`]
+    /// does.
+    ///
+    /// [`keep`]: super::keep
+    pub(crate) fn keeping(folder: PathBuf, limits: LogLimits) -> Arc<Self> {
+        let kept = Some(Arc::new(Index::new(folder.clone())));
+        Self::create_store(folder, limits, RetentionTimes::default(), kept)
+    }
+
     pub(super) fn with_times(
         folder: PathBuf,
         limits: LogLimits,
         times: RetentionTimes,
+    ) -> Arc<Self> {
+        Self::create_store(folder, limits, times, None)
+    }
+
+    fn create_store(
+        folder: PathBuf,
+        limits: LogLimits,
+        times: RetentionTimes,
+        kept: Option<Arc<Index>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             folder,
             limits,
             times,
             pods: Mutex::default(),
+            kept,
         })
+    }
+
+    /// Records a pod whose logs are kept when it is deleted.
+    pub(crate) fn record(&self, pod: Option<KeptPod>) {
+        if let (Some(kept), Some(pod)) = (&self.kept, pod) {
+            kept.add(pod);
+        }
+    }
+
+    /// Returns the pods whose logs are kept.
+    pub(crate) fn kept(&self) -> Option<&Arc<Index>> {
+        self.kept.as_ref()
     }
 
     /// Registers a pod's containers.
@@ -92,9 +126,16 @@ impl LogStore {
         }
     }
 
-    /// Removes a pod and its files.
+    /// Removes a pod and, unless they are kept, its files.
     pub(crate) fn remove_pod(&self, uid: &str) {
         self.pods.lock().remove(uid);
+        if self.kept.as_ref().is_some_and(|kept| kept.deleted(uid)) {
+            return;
+        }
+        self.remove_files(uid);
+    }
+
+    fn remove_files(&self, uid: &str) {
         if let Err(error) = fs::remove_dir_all(self.folder.join(uid))
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -102,15 +143,18 @@ impl LogStore {
         }
     }
 
-    /// Removes the files of pods that are not in `present`, and files of other
-    /// pods that an earlier agent kept for readers.
+    /// Removes the files of pods that are not in `present`, unless the logs of deleted pods are
+    /// kept, and files of other pods that an earlier agent kept for readers.
     pub(crate) fn keep_only(&self, present: &dyn Fn(&str) -> bool) {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let Some(uid) = entry.file_name().to_str().map(str::to_owned) else {
                 continue;
             };
-            if !present(&uid) {
-                self.remove_pod(&uid);
+            let is_present = present(&uid);
+            let kept = self.kept.as_ref();
+            let is_kept = kept.is_some_and(|kept| kept.load(&uid, is_present));
+            if !is_present && !is_kept {
+                self.remove_files(&uid);
                 continue;
             }
             for container in fs::read_dir(entry.path()).into_iter().flatten().flatten() {

@@ -66,6 +66,7 @@ impl Stage {
             path_prepend: None,
             access: self.access.clone(),
             log_limits: LogLimits::default(),
+            keep_logs: true,
             image_entrypoints: vec![
                 "trainer=echo trained".parse().unwrap(),
                 "nginx=no-such-nginx -g".parse().unwrap(),

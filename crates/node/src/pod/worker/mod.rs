@@ -45,6 +45,7 @@ use crate::{
     claims::ClaimVolumes,
     events::Note,
     host_ports::Rejection,
+    logs::KeptPod,
     sandbox::{PodPorts, Process},
     tokens::Tokens,
     volumes::{self, Prepared},
@@ -214,6 +215,7 @@ impl Worker {
             .iter()
             .map(|record| record.name().to_owned())
             .collect();
+        shared.logs.record(KeptPod::of(&pod));
         shared.logs.add_pod(&uid, names);
         let phase = Phase::of(&pod);
         // The end was reported, so the volumes were read before.
