@@ -58,7 +58,7 @@
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `usage`, `run_outputs`, `metrics`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - actions: `preflight`, `runs`, `usage`, `task_logs`, `run_outputs`, `metrics`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `notifier`, `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;
@@ -95,6 +95,7 @@ pub mod suggest;
 pub mod sweep;
 pub mod sweeps;
 pub mod tag;
+pub mod task_logs;
 pub mod terminal_text;
 pub mod usage;
 mod value_name;

@@ -30,6 +30,7 @@ mod host_network;
 mod hostile_environment;
 mod interrupt;
 mod jobset;
+mod kept_logs;
 mod killed_clients;
 mod lifecycle;
 mod machine;

@@ -9,7 +9,7 @@ use longshore_diagnosis::{
     outcome::{Outcome, Retry},
     progress::Progress,
 };
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// An event of a run. In JSON, an object whose `event` names the variant.
 ///
@@ -75,14 +75,13 @@ pub struct Unfinished {
     pub text: String,
 }
 
-/// Lines of a log that were, or may have been, not delivered.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Lines of a log that were, or may have been, not delivered. In JSON, `message` is the text of
+/// its [`Display`](fmt::Display).
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogGap {
     /// The task.
-    #[serde(flatten)]
     pub task: Task,
     /// The init container that wrote them, if it was not the command.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// The number of the attempt of the task, from 1.
     pub attempt: u32,
@@ -105,28 +104,63 @@ pub enum GapCause {
     Rotated,
     /// The pod was deleted, and its log with it.
     PodDeleted,
+    /// The cluster has removed the log to limit its disk space.
+    Removed,
     /// The server returned errors or did not answer until the follower gave up.
     Unreadable,
     /// The run ended, and the rest of the log did not arrive in time.
     TimedOut,
 }
 
+impl Serialize for LogGap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            #[serde(flatten)]
+            task: &'a Task,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            container: &'a Option<String>,
+            attempt: u32,
+            from: Option<Timestamp>,
+            to: Option<Timestamp>,
+            bytes: Option<u64>,
+            cause: GapCause,
+            message: String,
+        }
+        let fields = Fields {
+            task: &self.task,
+            container: &self.container,
+            attempt: self.attempt,
+            from: self.from,
+            to: self.to,
+            bytes: self.bytes,
+            cause: self.cause,
+            message: self.to_string(),
+        };
+        fields.serialize(serializer)
+    }
+}
+
 impl fmt::Display for LogGap {
     /// `lines between A and B may be missing: the log was rotated ...`. Names the attempt if the
     /// pod is gone, because another pod of the task may follow.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.cause == GapCause::PodDeleted {
+        if matches!(self.cause, GapCause::PodDeleted | GapCause::Removed) {
             write!(f, "attempt {}: ", self.attempt)?;
         }
         match (self.from, self.to) {
             (Some(from), Some(to)) => write!(f, "lines between {from} and {to} may be missing")?,
             (Some(from), None) => write!(f, "lines after {from} may be missing")?,
             (None, Some(to)) => write!(f, "lines before {to} may be missing")?,
+            (None, None) if self.cause == GapCause::Rotated => {
+                f.write_str("the first lines are missing")?;
+            }
             (None, None) => f.write_str("lines may be missing")?,
         }
         f.write_str(match self.cause {
             GapCause::Rotated => ": the log was rotated before they were read",
             GapCause::PodDeleted => ": the pod was deleted before its log was read to the end",
+            GapCause::Removed => ": the log was removed to limit the disk space of the cluster",
             GapCause::Unreadable => ": the cluster did not return the rest of the log",
             GapCause::TimedOut => ": the rest of the log did not arrive in time",
         })

@@ -15,6 +15,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Error, Event, FollowOptions, GapCause, LogGap,
+    deleted::{self, DeletedLogs, Unseen},
     diagnosis::{self, Diagnosis},
     drain::{Drain, Drained, Reading},
     liveness::{Liveness, Source},
@@ -24,7 +25,7 @@ use super::{
     recheck::{self, Recheck},
     stop::stop_rest,
 };
-use crate::{run::Run, runs};
+use crate::{run::Run, runs, task_logs::TaskLog};
 
 /// The number of tasks of a run whose state is not evaluated after each change: it takes time in
 /// proportion to the number of tasks.
@@ -70,6 +71,7 @@ pub(super) struct EventLoop {
     /// Shared with the log readers.
     liveness: Arc<Liveness>,
     logs: Logs,
+    deleted: DeletedLogs,
     diagnosis: Diagnosis,
     outage: Outage,
     recheck: Recheck,
@@ -104,6 +106,7 @@ impl EventLoop {
             events,
             liveness,
             logs: Logs::new(options.logs.then_some(reader)),
+            deleted: DeletedLogs::new(cluster, run, options.logs),
             diagnosis: Diagnosis::new(),
             outage: Outage::default(),
             recheck: Recheck::default(),
@@ -139,17 +142,17 @@ impl EventLoop {
         mut jobs: Changes<kinds::Job>,
     ) -> Result<Result<(), Error>, ReceiverDropped> {
         // Existing objects form the initial state.
+        let mut existing_jobs = Vec::new();
         while let Some(change) = jobs.try_next() {
             self.see_job(&change).await?;
+            existing_jobs.extend(change.item().typed::<JobEvidence>());
         }
         let mut existing = Vec::new();
         while let Some(change) = pods.try_next() {
             existing.push(change);
         }
-        existing.sort_by_cached_key(begin);
-        for change in &existing {
-            self.see_pod(change).await?;
-        }
+        existing_jobs.retain(|job| self.run.has(&job.metadata));
+        self.see_existing(existing, &existing_jobs).await?;
         self.see(Seen::Synced).await?;
         let mut ticks = tokio::time::interval(TICK);
         loop {
@@ -177,6 +180,48 @@ impl EventLoop {
                 () = self.events.closed() => return Err(ReceiverDropped),
             }
         }
+    }
+
+    /// Passes on the pods that exist at the start, and reads the logs of those that were deleted
+    /// before, in the order of their creation.
+    async fn see_existing(
+        &mut self,
+        mut pods: Vec<Change<kinds::Pod>>,
+        jobs: &[JobEvidence],
+    ) -> Result<(), ReceiverDropped> {
+        let facts = pods.iter().filter_map(|pod| pod.item().typed().ok());
+        let facts: Vec<PodFacts> = facts
+            .filter(|pod: &PodFacts| self.run.has(&pod.metadata))
+            .collect();
+        let found = self.deleted.find(&facts, jobs).await;
+        if self.logs.is_whole() {
+            let cut = found.logs.iter().filter(|log| log.is_cut);
+            let cut = cut.map(|log| (log.task.clone(), log.attempt, GapCause::Rotated));
+            let missing = found.missing.iter().filter_map(|missing| {
+                let cause = deleted::gap(missing)?;
+                Some((missing.task.clone(), missing.attempt.unwrap_or(1), cause))
+            });
+            for (task, attempt, cause) in cut.chain(missing) {
+                self.report_gap((task, None), attempt, cause).await?;
+            }
+        }
+        pods.sort_by_cached_key(begin);
+        let mut deleted: Vec<TaskLog> = found.logs;
+        deleted.retain(|log| log.is_deleted);
+        deleted.sort_by_key(|log| (log.created, log.attempt));
+        let mut deleted = deleted.into_iter().peekable();
+        for change in &pods {
+            let (created, before) = begin(change);
+            let is_earlier = |log: &TaskLog| (log.created, log.attempt) <= (created, before);
+            while let Some(log) = deleted.next_if(is_earlier) {
+                self.deleted.read(log, &mut self.logs);
+            }
+            self.see_pod(change).await?;
+        }
+        for log in deleted {
+            self.deleted.read(log, &mut self.logs);
+        }
+        Ok(())
     }
 
     async fn tick(&mut self, now: Instant) -> Result<(), ReceiverDropped> {
@@ -224,6 +269,7 @@ impl EventLoop {
                 return Ok(());
             }
         };
+        self.deleted.see_job(&job.metadata);
         let seen = match change {
             Change::Upsert(_) => Seen::Job(Box::new(job)),
             Change::Gone(_) => Seen::JobGone(job.role().unwrap_or_default().to_owned()),
@@ -277,9 +323,13 @@ impl EventLoop {
                     is_main,
                 }),
                 Step::Unread { task, attempt } => {
-                    if self.logs.is_whole() {
-                        let cause = GapCause::PodDeleted;
-                        self.report_gap((task, None), attempt, cause).await?;
+                    match self.deleted.attempt(&task, attempt).await {
+                        Unseen::Log(log) => self.deleted.read(log, &mut self.logs),
+                        Unseen::Gone if self.logs.is_whole() => {
+                            let cause = GapCause::PodDeleted;
+                            self.report_gap((task, None), attempt, cause).await?;
+                        }
+                        Unseen::Gone | Unseen::Nothing => {}
                     }
                 }
                 Step::Ended { uid } => self.logs.pod_ended(&uid),
@@ -359,7 +409,9 @@ impl EventLoop {
         let reading = Reading {
             progress: self.liveness.progress(),
             is_blocked: self.events.capacity() == 0,
-            evidence: self.logs.is_any_open_of(&decided.evidence),
+            // Logs of deleted pods are complete, and are read to their end.
+            evidence: self.logs.is_any_open_of(&decided.evidence)
+                || self.logs.is_any_open_of(self.deleted.uids()),
             any: self.logs.is_any_open(),
         };
         let Drained::Done { is_quiet } = decided.drain.check(reading, now) else {

@@ -75,6 +75,7 @@ impl Logs {
         let reader = Reader {
             context,
             pod,
+            uid: uid.clone(),
             task,
             attempt,
             container: name.clone(),

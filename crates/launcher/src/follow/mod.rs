@@ -1,6 +1,7 @@
 //! Follows a run to its end: progress, the merged logs of all tasks, and the
 //! outcome.
 
+mod deleted;
 mod diagnosis;
 mod drain;
 mod event;

@@ -55,6 +55,8 @@ pub(super) struct ReaderContext {
 pub(super) struct Reader {
     pub(super) context: ReaderContext,
     pub(super) pod: String,
+    /// The UID of the pod.
+    pub(super) uid: String,
     pub(super) task: Task,
     /// The number of the pod's attempt of the task, from 1.
     pub(super) attempt: u32,
@@ -189,6 +191,7 @@ impl Reader {
             timestamps: true,
             tail_lines: self.context.tail.filter(|_| resumed.is_none()),
             since_time: resumed.or(self.context.since),
+            uid: Some(self.uid.clone()),
             ..LogOptions::default()
         };
         let stream = match self.context.pods.logs(&self.pod, &options).await {
@@ -307,6 +310,7 @@ impl Reader {
             container: Some(self.container.clone()),
             timestamps: true,
             limit_bytes: Some(PROBE_BYTES),
+            uid: Some(self.uid.clone()),
             ..LogOptions::default()
         };
         let head = async {

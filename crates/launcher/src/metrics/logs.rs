@@ -24,7 +24,7 @@ pub(super) async fn read(
     let started = tasks.iter().filter(|task| task.has_started).cloned();
     let started: Vec<MetricTask> = started.collect();
     let reading = stream::iter(started).map(|task| async move {
-        let text = tail(cluster, namespace, &task.pod, task.container.clone()).await;
+        let text = tail(cluster, namespace, &task).await;
         (task, text)
     });
     let mut reading = std::pin::pin!(reading.buffer_unordered(READERS));
@@ -43,19 +43,15 @@ pub(super) async fn read(
     problems
 }
 
-async fn tail(
-    cluster: &Cluster,
-    namespace: &str,
-    pod: &str,
-    container: String,
-) -> Result<Vec<u8>, Error> {
+async fn tail(cluster: &Cluster, namespace: &str, task: &MetricTask) -> Result<Vec<u8>, Error> {
     let options = LogOptions {
-        container: Some(container),
+        container: Some(task.container.clone()),
+        uid: task.uid.clone(),
         tail_lines: Some(LINES),
         ..LogOptions::default()
     };
     let pods = cluster.pods().in_namespace(namespace)?;
-    let mut log = std::pin::pin!(pods.logs(pod, &options).await?);
+    let mut log = std::pin::pin!(pods.logs(&task.pod, &options).await?);
     let limit = usize::try_from(LARGEST_METRICS).unwrap_or(usize::MAX);
     let mut text = Vec::new();
     while let Some(chunk) = log.try_next().await? {

@@ -105,7 +105,10 @@ async fn query(
         }
     }
     let tasks = tasks::last_attempts(&pods)?;
-    let (found, unread) = read(cluster, run, &names, &tasks, sources).await;
+    let (mut found, mut unread) = read(cluster, run, &names, &tasks, sources).await;
+    if sources.logs {
+        unread.extend(read_deleted(cluster, run, (&jobs, &tasks), &names, &mut found).await?);
+    }
     let tasks = found
         .into_iter()
         .map(|(task, values)| TaskMetrics { task, values });
@@ -113,6 +116,28 @@ async fn query(
         tasks: tasks.filter(|task| !task.values.is_empty()).collect(),
         unread,
     })
+}
+
+/// Reads the metrics of the other tasks of an ended run: from the logs that the cluster keeps of
+/// their deleted pods. `tasks` have pods. Returns what could not be read.
+pub(crate) async fn read_deleted(
+    cluster: &Cluster,
+    run: &Run,
+    (jobs, tasks): (&[JobEvidence], &[MetricTask]),
+    names: &[String],
+    found: &mut BTreeMap<Task, Metrics>,
+) -> Result<Vec<String>, Error> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let deleted = tasks::deleted(cluster, run, jobs, tasks).await?;
+    let mut of_deleted = BTreeMap::new();
+    let unread = logs::read(cluster, &run.namespace, &deleted, names, &mut of_deleted).await;
+    for (task, values) in of_deleted {
+        // The values of the metrics file are more precise.
+        found.entry(task).or_insert(values);
+    }
+    Ok(unread)
 }
 
 /// Reads the metrics of tasks from their logs and files. Returns also what could not be read.

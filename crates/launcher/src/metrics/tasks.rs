@@ -1,16 +1,23 @@
 //! The tasks of a run whose metrics are read, each in its last attempt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use longshore_client::{Error, Item, kinds::Pod};
-use longshore_diagnosis::{evidence::RunPod as _, names::Task};
+use longshore_client::{Cluster, Error, Item, kinds::Pod};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, RunPod as _},
+    names::Task,
+};
 use longshore_model::facts::PodFacts;
+
+use crate::{run::Run, task_logs};
 
 /// A task and its last pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MetricTask {
     pub(crate) task: Task,
     pub(crate) pod: String,
+    /// The UID of the pod, if it is known.
+    pub(crate) uid: Option<String>,
     /// The container of the command.
     pub(crate) container: String,
     pub(crate) has_started: bool,
@@ -37,6 +44,7 @@ fn last(mut pods: Vec<PodFacts>) -> Vec<MetricTask> {
         let attempt = MetricTask {
             task: task.clone(),
             pod: pod.metadata.name.clone(),
+            uid: Some(pod.metadata.uid.clone()),
             container: pod.main_name().to_owned(),
             has_started: pod.has_started(),
             running: is_running.then(|| pod.metadata.uid.clone()),
@@ -44,6 +52,38 @@ fn last(mut pods: Vec<PodFacts>) -> Vec<MetricTask> {
         tasks.insert(task, attempt);
     }
     tasks.into_values().collect()
+}
+
+/// The last attempt of each task of an ended run whose pod was deleted, if the cluster keeps its
+/// log. `tasks` have pods.
+pub(super) async fn deleted(
+    cluster: &Cluster,
+    run: &Run,
+    jobs: &[JobEvidence],
+    tasks: &[MetricTask],
+) -> Result<Vec<MetricTask>, Error> {
+    // While the run goes on, each of its tasks has a pod, or soon.
+    if !jobs.iter().all(task_logs::has_ended) {
+        return Ok(Vec::new());
+    }
+    let started = tasks.iter().filter(|task| task.has_started);
+    let started: BTreeSet<&Task> = started.map(|task| &task.task).collect();
+    let mut deleted = BTreeMap::new();
+    for log in task_logs::deleted(cluster, run, jobs).await? {
+        if started.contains(&log.task) || !log.is_main {
+            continue;
+        }
+        let attempt = MetricTask {
+            task: log.task.clone(),
+            pod: log.pod,
+            uid: Some(log.uid),
+            container: log.container,
+            has_started: true,
+            running: None,
+        };
+        deleted.insert(log.task, attempt);
+    }
+    Ok(deleted.into_values().collect())
 }
 
 #[cfg(test)]

@@ -183,6 +183,7 @@ async fn end_of_log(cluster: &Cluster, namespace: &str, pod: &PodFacts) -> Optio
         container: Some(pod.main_name().to_owned()),
         tail_lines: Some(LOG_LINES),
         limit_bytes: Some(LOG_BYTES),
+        uid: Some(pod.metadata.uid.clone()),
         ..LogOptions::default()
     };
     let pods = cluster.pods().in_namespace(namespace).ok()?;

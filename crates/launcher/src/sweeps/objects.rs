@@ -47,6 +47,7 @@ impl Found {
                 index: *index,
             },
             pod: task.pod.clone(),
+            uid: self.running.get(index).cloned(),
             container: task.container.clone(),
             has_started: task.has_started,
             running: self.running.get(index).cloned(),

@@ -103,7 +103,13 @@ pub(super) async fn read(
     let mut unread = Vec::new();
     for found in std::iter::once(&mut first).chain(&mut retries) {
         let tasks = found.metric_tasks();
-        let (values, problems) = metrics::read(cluster, &found.run, &names, &tasks, sources).await;
+        let (mut values, mut problems) =
+            metrics::read(cluster, &found.run, &names, &tasks, sources).await;
+        if sources.logs {
+            let known = (std::slice::from_ref(&found.rows.job), tasks.as_slice());
+            let read = metrics::read_deleted(cluster, &found.run, known, &names, &mut values);
+            problems.extend(read.await?);
+        }
         found.rows.metrics = values
             .into_iter()
             .map(|(task, own)| (task.index, own))

@@ -61,6 +61,43 @@ pub(crate) fn whole_log() -> Answer {
     Answer::Stream(texts(&["2026-01-01T00:00:01Z one\n"]), End::Ends)
 }
 
+/// The Job has deleted the pods of a cancelled run, and the cluster keeps their logs.
+#[tokio::test]
+async fn the_kept_logs_of_deleted_pods_are_read() {
+    let mut cancelled = job("main");
+    cancelled["metadata"]["uid"] = json!("job-main");
+    cancelled["metadata"]["annotations"]["longshore.dev/cancelled"] = json!("2026-01-01T00:01:00Z");
+    cancelled["spec"]["suspend"] = json!(true);
+    let kept = |uid: &str, owner: &str| {
+        let mut pod = pod("main", "8", json!({}), "Running");
+        pod["metadata"]["uid"] = json!(uid);
+        json!({
+            "metadata": pod["metadata"],
+            "owner": {"kind": "Job", "name": "demo-ab2cd-main", "uid": owner},
+            "containers": [{"name": "main", "instances": [{"restart": 0, "isCut": false}]}],
+        })
+    };
+    // An earlier run had the same name.
+    let items = [kept("old", "another"), kept("deleted", "job-main")];
+    let fake = cluster(vec![cancelled], vec![], vec![], |asked| {
+        match asked.query.contains("uid=deleted") {
+            true => whole_log(),
+            false => status(404, "NotFound", "no such pod"),
+        }
+    })
+    .with(move |asked| {
+        let document = json!({"kind": "PodLogsList", "items": items});
+        asked
+            .path
+            .ends_with("/pods/*/log")
+            .then(|| Answer::Json(200, document))
+    });
+    let run = run(&[("main", 1, false)]);
+    let (lines, outcome) = follow(&fake, &run).await;
+    assert_eq!(lines, ["main/0 | one"]);
+    assert_eq!((outcome.ending, outcome.gaps), (Ending::Cancelled, 0));
+}
+
 #[tokio::test]
 async fn a_log_survives_broken_connections() {
     let running = pod("main", "8", json!({"running": {}}), "Running");

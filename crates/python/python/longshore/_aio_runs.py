@@ -14,7 +14,18 @@ from ._following import until_end_async
 from ._itself import refuse_launch_of_itself, refuse_while_importing
 from ._notebook import progress
 from .errors import LaunchError
-from ._runs import Combination, LogLine, Outputs, Result, Task, combinations_of, launch, metrics_of, outputs_of
+from ._runs import (
+    Combination,
+    LogLine,
+    Outputs,
+    Result,
+    Task,
+    combinations_of,
+    launch,
+    line_of,
+    metrics_of,
+    outputs_of,
+)
 from ._tracking import RunSummary, Usage, filters, summary_of, tag_changes, usage_of
 
 
@@ -47,8 +58,9 @@ class Run:
     async def logs(self, *, timeout: float | None = None) -> AsyncIterator[LogLine]:
         """The lines of all tasks, until the run ends: see :meth:`longshore.Run.logs`."""
         async for event in until_end_async(self._native, True, timeout):
-            if event["event"] == "log":
-                yield LogLine(event["role"], event["index"], event["line"])
+            line = line_of(event)
+            if line:
+                yield line
 
     async def wait(self, *, timeout: float | None = None, logs: bool = False, check: bool = False) -> Result:
         """Waits until the run ends. If the wait is cancelled, the run continues.
@@ -63,8 +75,9 @@ class Run:
         show = progress(self.name)
         async for event in until_end_async(self._native, logs, timeout):
             show(event)
-            if event["event"] == "log":
-                print(LogLine(event["role"], event["index"], event["line"]), flush=True)
+            line = line_of(event) if logs else None
+            if line:
+                print(line, flush=True)
             elif event["event"] == "finished":
                 result = Result(event["exitCode"], event["reason"])
         if check and result.exit_code:

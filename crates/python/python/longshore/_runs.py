@@ -55,9 +55,20 @@ class LogLine:
     index: int
     #: The line, without the newline.
     line: str
+    #: True if the task did not write the line: it says which lines of the task are missing.
+    is_gap: bool = False
 
     def __str__(self) -> str:
         return f"{self.role}/{self.index} | {self.line}"
+
+
+def line_of(event: dict[str, Any]) -> LogLine | None:
+    """The line of an event ``log`` or ``gap``."""
+    if event["event"] == "log":
+        return LogLine(event["role"], event["index"], event["line"])
+    if event["event"] == "gap":
+        return LogLine(event["role"], event["index"], f"longshore: {event['message']}", is_gap=True)
+    return None
 
 
 class Result(NamedTuple):
@@ -158,14 +169,17 @@ class Run:
         return self._native.follow(logs=logs)
 
     def logs(self, *, timeout: float | None = None) -> Iterator[LogLine]:
-        """The lines of all tasks, from their beginning, until the run ends.
+        """The lines of all tasks, from their beginning, until the run ends, also of tasks whose pods were
+        deleted, if the cluster keeps their logs. A line whose ``is_gap`` is true says that lines are missing
+        there.
 
         :param timeout: The seconds after which the run must have ended.
         :raises longshore.WaitTimeoutError: If it has not ended by then. The run continues.
         """
         for event in until_end(self._native, True, timeout):
-            if event["event"] == "log":
-                yield LogLine(event["role"], event["index"], event["line"])
+            line = line_of(event)
+            if line:
+                yield line
 
     def wait(self, *, timeout: float | None = None, logs: bool = False, check: bool = False) -> Result:
         """Waits until the run ends. Ctrl-C stops waiting; the run continues. Notebooks show the progress.
@@ -180,8 +194,9 @@ class Run:
         show = progress(self.name)
         for event in until_end(self._native, logs, timeout):
             show(event)
-            if event["event"] == "log":
-                print(LogLine(event["role"], event["index"], event["line"]), flush=True)
+            line = line_of(event) if logs else None
+            if line:
+                print(line, flush=True)
             elif event["event"] == "finished":
                 result = Result(event["exitCode"], event["reason"])
         if check and result.exit_code:

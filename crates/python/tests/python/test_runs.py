@@ -14,6 +14,7 @@ from unittest import mock
 
 import longshore
 from longshore import aio
+from longshore._runs import line_of
 
 import train_example
 from launched import Launched
@@ -105,6 +106,20 @@ class Runs(Launched):
         allowed = longshore.find_run(run.name[:-1], all_users=True, cluster=self.cluster)
         self.assertEqual(allowed.tags, {"best": ""})
         allowed.remove()
+
+    def test_the_lines_of_a_cancelled_run_are_kept(self) -> None:
+        command = ["sh", "-c", "echo begun; exec sleep 300"]
+        run = longshore.run(self.folder(), command, cluster=self.cluster)
+        for line in run.logs():
+            self.assertEqual((str(line), line.is_gap), ("main/0 | begun", False))
+            run.cancel()
+        self.assertEqual(self.lines(run), ["main/0 | begun"])
+
+    def test_missing_lines_are_marked(self) -> None:
+        gap = {"event": "gap", "role": "worker", "index": 2, "message": "lines may be missing"}
+        expected = longshore.LogLine("worker", 2, "longshore: lines may be missing", is_gap=True)
+        self.assertEqual(line_of(gap), expected)
+        self.assertIsNone(line_of({"event": "progress"}))
 
     def test_asyncio(self) -> None:
         folder = self.folder(main_py="print('hello')")

@@ -1,21 +1,17 @@
 //! `longshore logs`: the logs of a run, of a task, or of a pod.
 
 mod pod;
+mod written;
 
-use std::{collections::BTreeMap, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use futures::{Stream, TryStreamExt as _};
 use jiff::Timestamp;
 use longshore::{
-    client::{self, Cluster, Item, LogOptions, View, kinds::Pod},
-    launcher::{
-        Event, Follow, FollowOptions, Run,
-        follow::LogLine,
-        names::{self, Task},
-        runs::RunState,
-    },
+    client::{self, Cluster},
+    launcher::{Event, Follow, FollowOptions, Run, names::Task},
 };
 
 use crate::{
@@ -23,7 +19,7 @@ use crate::{
     error::{Error, Kind, Result},
     log_lines::Lines,
     owners::Access,
-    place::{self, Place, task_of},
+    place::{self, Place},
     target::{self, ClusterArgs},
     ui,
 };
@@ -32,6 +28,10 @@ use crate::{
 const LONGEST_LINE: usize = 1 << 20;
 
 /// Print the logs of a run, of one of its tasks, or of a pod
+///
+/// The logs of a run that has ended include those of deleted pods, if the cluster keeps them, as
+/// the embedded one does. Otherwise, the command names the tasks whose logs are gone, and exits
+/// with 1.
 ///
 /// RUN is the name of a run, a prefix of it that no other of your runs has, or `last` for your
 /// newest run. If no run matches, it is the name of a pod; pod/NAME always is. Each line of
@@ -125,7 +125,7 @@ async fn show(cluster: &Cluster, args: &LogsArgs) -> Result<()> {
     if args.follow && !found.state.is_over() {
         return show_live(cluster, &found.run, args, &wanted).await;
     }
-    show_written(cluster, &found.run, found.state, args, &wanted).await
+    written::show(cluster, &found, args, &wanted).await
 }
 
 impl LogsArgs {
@@ -161,6 +161,7 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wante
     };
     let mut follow = Follow::start(cluster, run, options).await.map_err(failed)?;
     let lines = Lines::new(run);
+    let mut gaps = 0_u64;
     while let Some(event) = follow.next().await {
         match event.map_err(failed)? {
             Event::Log(mut line) if wanted.has(&line.task) => {
@@ -170,109 +171,25 @@ async fn show_live(cluster: &Cluster, run: &Run, args: &LogsArgs, wanted: &Wante
                 }
                 ui::line(lines.show(&line));
             }
-            Event::Gap(gap) if wanted.has(&gap.task) => ui::line(lines.gap(&gap)),
+            Event::Gap(gap) if wanted.has(&gap.task) => {
+                gaps += 1;
+                ui::line(lines.gap(&gap));
+            }
             Event::Finished(_) => break,
             _ => {}
         }
         if ui::output_closed() {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
-}
-
-/// Prints the existing logs, grouped by task and attempt.
-async fn show_written(
-    cluster: &Cluster,
-    run: &Run,
-    state: RunState,
-    args: &LogsArgs,
-    wanted: &Wanted,
-) -> Result<()> {
-    let pods = cluster.pods().in_namespace(&run.namespace)?;
-    let mut by_task: BTreeMap<(String, u32), Vec<Item<Pod>>> = BTreeMap::new();
-    for pod in run.list_pods(cluster).await? {
-        if let Some(task) = task_of(&pod).filter(|task| wanted.has(task)) {
-            by_task
-                .entry((task.role, task.index))
-                .or_default()
-                .push(pod);
+    match gaps {
+        0 => Ok(()),
+        gaps => {
+            let places = ui::count(gaps, "place");
+            let message = format!("lines are missing, or may be, in {places} of the log");
+            Err(Error::new(Kind::Failed, message))
         }
     }
-    if by_task.is_empty() {
-        return missing(run, state);
-    }
-    let lines = Lines::new(run);
-    for ((role, index), mut attempts) in by_task {
-        attempts.sort_by_key(|pod| pod.meta().creation_timestamp);
-        let task = Task { role, index };
-        for pod in attempts {
-            let main = main_container(&pod);
-            let (container, written) = match open(&pods, &pod, main, args).await {
-                Ok(written) => (None, written),
-                // The command has not started: the init container's log may show why.
-                Err(error) => match open(&pods, &pod, names::FETCH, args).await {
-                    Ok(written) => (Some(names::FETCH.to_owned()), written),
-                    Err(_) => {
-                        ui::note(format!("{task}: {error}"));
-                        continue;
-                    }
-                },
-            };
-            let printed = each_line(written, |line| {
-                let (task, container) = (task.clone(), container.clone());
-                let time = None;
-                ui::line(lines.show(&LogLine {
-                    task,
-                    container,
-                    time,
-                    line,
-                }));
-            });
-            if let Err(error) = printed.await {
-                ui::note(format!("{task}: the rest of the log is missing: {error}"));
-            }
-            if ui::output_closed() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// There is no pod with a log.
-fn missing(run: &Run, state: RunState) -> Result<()> {
-    let name = &run.name;
-    if state == RunState::Pending {
-        ui::note(format!("No task of the run {name} has started yet."));
-        return Ok(());
-    }
-    let message = format!("the logs of the run {name} are gone: its pods were deleted");
-    Err(Error::new(Kind::Failed, message))
-}
-
-fn main_container(pod: &Item<Pod>) -> &str {
-    let named = pod.meta().annotations.get(names::CONTAINER);
-    named.map_or(names::MAIN, String::as_str)
-}
-
-async fn open(
-    pods: &View<Pod>,
-    pod: &Item<Pod>,
-    container: &str,
-    args: &LogsArgs,
-) -> Result<
-    impl Stream<Item = Result<impl AsRef<[u8]> + use<>, client::Error>> + use<>,
-    client::Error,
-> {
-    let options = LogOptions {
-        container: Some(container.to_owned()),
-        tail_lines: args.tail,
-        since_seconds: args.since.map(|since| since.as_secs()),
-        timestamps: args.timestamps,
-        ..LogOptions::default()
-    };
-    pods.logs(pod.name(), &options).await
 }
 
 /// Passes on each line of a log. Very long lines are split.

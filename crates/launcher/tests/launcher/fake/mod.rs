@@ -64,6 +64,11 @@ impl Fake {
     pub(crate) fn new(
         handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
+        // As Kubernetes, it keeps no logs of deleted pods.
+        let handler = move |request: &ReceivedRequest| match request.path.ends_with("/pods/*/log") {
+            true => status(404, "NotFound", "pods \"*\" not found"),
+            false => handler(request),
+        };
         Self {
             handler: Arc::new(handler),
             requests: Arc::default(),

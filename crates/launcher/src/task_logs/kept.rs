@@ -1,0 +1,122 @@
+//! The list of the logs that a cluster keeps of the pods of Jobs, also of deleted ones.
+
+use std::collections::BTreeSet;
+
+use longshore_client::{Cluster, Error};
+use longshore_diagnosis::{
+    evidence::{JobEvidence, RunPod as _},
+    names,
+};
+use longshore_model::{ObjectMeta, facts::PodFacts, meta::OwnerReference};
+use serde::Deserialize;
+
+use super::TaskLog;
+use crate::{queries, run::Run};
+
+/// The logs of a pod.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct KeptLogs {
+    /// The metadata of the pod.
+    metadata: ObjectMeta,
+    /// The object whose removal also removes the logs.
+    owner: OwnerReference,
+    /// Why the cluster has removed the logs.
+    pub(super) removed: Option<String>,
+    /// The containers that have started.
+    containers: Vec<Container>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Container {
+    name: String,
+    instances: Vec<Instance>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Instance {
+    is_cut: bool,
+}
+
+/// Lists the logs of a run's pods. `None` if the cluster keeps no logs of deleted pods, or the
+/// user may not read logs.
+///
+/// # Errors
+/// The cluster does not answer, or returns an internal error.
+pub(crate) async fn list(cluster: &Cluster, run: &Run) -> Result<Option<Vec<KeptLogs>>, Error> {
+    // No pod has this name, so other clusters respond with 404.
+    let path = format!("/api/v1/namespaces/{}/pods/*/log", run.namespace);
+    let selector = format!("{}={}", names::RUN, run.label());
+    let query = [("labelSelector", selector.as_str())];
+    match cluster.proxy().get(&path, &query).await {
+        Ok(found) if found["kind"] == "PodLogsList" => {
+            let mut kept: Vec<KeptLogs> = queries::items(found);
+            kept.retain(|logs| run.has(&logs.metadata));
+            Ok(Some(kept))
+        }
+        Ok(_) => Ok(None),
+        Err(error) if error.code().is_some_and(|code| (400..500).contains(&code)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the UIDs of the objects that own the logs of a run.
+pub(super) fn owners(jobs: &[JobEvidence]) -> BTreeSet<&str> {
+    let controllers = jobs.iter().filter_map(|job| job.metadata.controller());
+    let controllers = controllers.map(|owner| owner.uid.as_str());
+    let jobs = jobs.iter().map(|job| job.metadata.uid.as_str());
+    jobs.chain(controllers).collect()
+}
+
+impl KeptLogs {
+    pub(crate) fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    /// Returns the UID of the object whose removal also removes the logs.
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner.uid
+    }
+
+    /// Returns true if the beginning of a container's log was removed.
+    pub(super) fn is_cut(&self, container: &str) -> bool {
+        let mut containers = self.containers.iter();
+        let found = containers.find(|found| found.name == container);
+        let last = found.and_then(|found| found.instances.last());
+        last.is_some_and(|last| last.is_cut)
+    }
+
+    /// Returns the pod, without its spec and status.
+    pub(super) fn pod(&self) -> PodFacts {
+        PodFacts {
+            metadata: self.metadata.clone(),
+            ..PodFacts::default()
+        }
+    }
+
+    /// Returns the log that a deleted pod has left: of the command, or of an init container if the command has not started.
+    pub(crate) fn log(&self) -> Option<TaskLog> {
+        let pod = self.pod();
+        let main = pod.main_name();
+        let names = || self.containers.iter().map(|container| &container.name);
+        let last = || {
+            names()
+                .find(|name| *name == names::FETCH)
+                .or(names().next())
+        };
+        let container = names().find(|name| *name == main).or_else(last)?;
+        Some(TaskLog {
+            task: pod.task()?,
+            attempt: pod.attempts_before().saturating_add(1),
+            pod: self.metadata.name.clone(),
+            uid: self.metadata.uid.clone(),
+            created: self.metadata.creation_timestamp,
+            container: container.clone(),
+            is_main: container == main,
+            is_deleted: true,
+            is_cut: self.is_cut(container),
+        })
+    }
+}
