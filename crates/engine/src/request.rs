@@ -195,10 +195,14 @@ pub struct Bind {
     pub name: String,
     /// Precondition: the pod has this uid.
     pub uid: Option<String>,
+    /// Precondition: the pod has this resource version.
+    pub version: Option<String>,
     /// The node's name.
     pub node: String,
     /// Annotations to set on the pod.
     pub annotations: std::collections::BTreeMap<String, String>,
+    /// Labels to set on the pod.
+    pub labels: std::collections::BTreeMap<String, String>,
     /// Process the request without storing anything.
     pub dry_run: bool,
 }

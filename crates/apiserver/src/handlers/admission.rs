@@ -106,7 +106,7 @@ pub(super) fn of(
         reads_parameters: group == "admissionregistration.k8s.io" && !call.user.is_master(),
     };
     webhooks.admission(engine, &call.warnings, operations, required, || {
-        let own_kind = kind_of_subresource(place.subresource);
+        let own_kind = kind_of_subresource(place.kind, place.subresource);
         let resource = |info: &KindInfo| {
             let of = Resource::of(info);
             match &own_kind {
@@ -191,7 +191,8 @@ pub(super) fn of_bindings(
 }
 
 /// The kind of a subresource whose objects are not those of the resource.
-fn kind_of_subresource(subresource: &str) -> Option<Gvk> {
+fn kind_of_subresource(of: &KindInfo, subresource: &str) -> Option<Gvk> {
+    let kind_of_proxy = format!("{}ProxyOptions", of.gvk.kind);
     let of = |version: &str, kind: &str| Some(Gvk::from_api_version(version, kind));
     match subresource {
         "scale" => Some(scale_kind().gvk.clone()),
@@ -201,6 +202,7 @@ fn kind_of_subresource(subresource: &str) -> Option<Gvk> {
         "exec" => of("v1", "PodExecOptions"),
         "attach" => of("v1", "PodAttachOptions"),
         "portforward" => of("v1", "PodPortForwardOptions"),
+        "proxy" => of("v1", &kind_of_proxy),
         _ => None,
     }
 }

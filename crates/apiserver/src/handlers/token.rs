@@ -63,6 +63,8 @@ pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Re
     check_type(&token_request)?;
     let namespace = target.namespace.clone().unwrap_or_default();
     check_names(&token_request, &target.name, &namespace)?;
+    let engine = &call.shared.engine;
+    engine.check_namespace(&target.kind, &namespace, &target.name)?;
     let place = Place {
         kind: &target.kind,
         namespace: Some(&namespace),
@@ -83,7 +85,6 @@ pub(super) async fn request(call: Call, target: Target, body: RequestBody) -> Re
     }
     let spec = read_spec(&token_request)?;
 
-    let engine = &call.shared.engine;
     let get = |kind: &str, namespace: Option<&str>, name: &str| {
         let info = builtin("", kind).ok_or_else(StatusError::unknown_path)?;
         let found = engine.get(info, namespace, name, ReadVersion::Latest);

@@ -2,12 +2,12 @@
 //! measures on request.
 
 use http::{Method, StatusCode};
-use longshore_engine::{ListRequest, ReadVersion};
+use longshore_engine::{ListRequest, ReadVersion, Target};
 use longshore_model::{StatusReason, kind, time};
 use longshore_node_api::{NodeUsage, Usage};
 use serde_json::{Value, json};
 
-use super::plain_shape;
+use super::{plain_shape, proxy};
 use crate::{
     call::Call,
     params::Selection,
@@ -100,8 +100,17 @@ pub(super) async fn summary(call: Call, name: &str) -> Reply {
     }
     let of = |group, kind| kind::builtin(group, kind).ok_or_else(StatusError::unknown_path);
     let (nodes, pods) = (of("", "Node")?.clone(), of("", "Pod")?.clone());
+    let target = Target {
+        kind: std::sync::Arc::new(nodes),
+        namespace: None,
+        name: name.to_owned(),
+    };
+    let path = Some("/stats/summary".to_owned());
+    if proxy::admit(&call, &target, path.clone()).await? != path {
+        return Err(StatusError::unknown_path());
+    }
     let engine = &call.shared.engine;
-    let node = engine.get(&std::sync::Arc::new(nodes), None, name, ReadVersion::Latest)?;
+    let node = engine.get(&target.kind, None, name, ReadVersion::Latest)?;
     let measured = measure(&call).await?;
     if !is_measured(name, &measured) {
         let text = format!("node {name} is not measured");

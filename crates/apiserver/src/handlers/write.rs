@@ -477,19 +477,22 @@ async fn bind_to(
             "target.kind: a pod can be bound to a Node only",
         ));
     }
-    let annotations = binding["metadata"]["annotations"].as_object();
+    let texts = |field: &str| {
+        let values = binding["metadata"][field].as_object().into_iter().flatten();
+        values
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect()
+    };
     let bind = Bind {
         namespace,
         name,
         uid: text(&binding["metadata"]["uid"]),
+        version: text(&binding["metadata"]["resourceVersion"]),
         node: text(&binding["target"]["name"]).ok_or_else(|| {
             StatusError::bad_request("target.name: name the node to bind the pod to")
         })?,
-        annotations: annotations
-            .into_iter()
-            .flatten()
-            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
-            .collect(),
+        annotations: texts("annotations"),
+        labels: texts("labels"),
         dry_run: options.dry_run,
     };
     call.shared.engine.bind(bind).await?;

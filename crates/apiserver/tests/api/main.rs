@@ -26,6 +26,7 @@ mod objects;
 mod proxy;
 mod restore;
 mod streams;
+mod subresources;
 mod tokens;
 mod unsupported_kinds;
 mod users;

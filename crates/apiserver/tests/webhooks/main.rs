@@ -13,6 +13,7 @@ mod matching;
 mod mutation;
 mod operations;
 mod services;
+mod subresources;
 
 use common::{Answer, Server};
 use serde_json::{Value, json};

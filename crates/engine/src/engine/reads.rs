@@ -60,6 +60,19 @@ impl Engine {
         Ok(self.view(kind)?.present(&object))
     }
 
+    /// Checks that something may be created in a namespace, which need not be stored.
+    ///
+    /// # Errors
+    /// The namespace does not exist or is terminating.
+    pub fn check_namespace(
+        &self,
+        kind: &KindInfo,
+        namespace: &str,
+        name: &str,
+    ) -> Result<(), Error> {
+        machine::check_namespace(&self.state(), kind, namespace, name)
+    }
+
     fn stored(
         &self,
         kind: &KindInfo,

@@ -5,8 +5,8 @@ use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
 
 use super::{
-    JsonObject, Transaction, limit_range, pod_resize, pod_security, priority, quota, runtime_class,
-    service, service_account, storage_class,
+    JsonObject, Transaction, limit_range, mountable_secrets, pod_resize, pod_security, priority,
+    quota, runtime_class, service, service_account, storage_class, topology_labels,
 };
 use crate::{Error, Object, Subresource, kinds::KindId, options::Ids, state::State};
 
@@ -23,6 +23,7 @@ pub(super) fn apply_classes(
         Admission::PodClasses => {
             limit_range::apply_defaults(state, object);
             service_account::apply_to_pod(state, info, ids, object)?;
+            topology_labels::apply_to_pod(state, object);
             priority::apply_to_pod(state, info, object)?;
             runtime_class::apply_to_pod(state, info, object)
         }
@@ -69,6 +70,34 @@ pub(super) fn check_change(
     }
 }
 
+/// What is checked of a valid object, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// The LimitRanges of its namespace.
+    LimitRange,
+    /// The resources of the pod's node.
+    NodeCapacity,
+    /// The Secrets that the pod's service account permits.
+    MountableSecrets,
+    /// The Pod Security Standards of its namespace.
+    PodSecurity,
+    /// The ResourceQuotas of its namespace.
+    Quota,
+}
+
+/// The checks of a write, by the part of the object that it changes, as the admission plugins of
+/// Kubernetes select them. Each check knows the kinds that it concerns.
+fn checks(subresource: Subresource) -> &'static [Check] {
+    use Check::{LimitRange, MountableSecrets, NodeCapacity, PodSecurity, Quota};
+    match subresource {
+        Subresource::None => &[LimitRange, MountableSecrets, PodSecurity, Quota],
+        Subresource::EphemeralContainers => &[MountableSecrets, PodSecurity],
+        Subresource::Resize => &[LimitRange, NodeCapacity, PodSecurity, Quota],
+        Subresource::Status => &[Quota],
+        Subresource::Scale | Subresource::Finalize | Subresource::Approval => &[],
+    }
+}
+
 /// Checks a valid object against the limits, the Pod Security Standards and the quotas of
 /// its namespace.
 pub(super) fn enforce_limits(
@@ -82,17 +111,25 @@ pub(super) fn enforce_limits(
     if !info.is_namespaced() {
         return Ok(());
     }
-    if subresource == Subresource::Resize
-        && let Some(before) = before
-    {
-        limit_range::check_resize(tx.state(), &info, object, before)?;
-        pod_resize::check(tx.state(), &info, object, before)?;
+    let is_resize = subresource == Subresource::Resize;
+    for check in checks(subresource) {
+        match (check, before) {
+            (Check::LimitRange, Some(before)) if is_resize => {
+                limit_range::check_resize(tx.state(), &info, object, before)?;
+            }
+            (Check::LimitRange, _) => limit_range::check(tx.state(), &info, object, before)?,
+            (Check::NodeCapacity, Some(before)) => {
+                pod_resize::check(tx.state(), &info, object, before)?;
+            }
+            (Check::NodeCapacity, None) => {}
+            (Check::MountableSecrets, _) => {
+                mountable_secrets::check(tx.state(), &info, object, before)?;
+            }
+            (Check::PodSecurity, _) => pod_security::enforce(tx.state(), &info, object, before)?,
+            (Check::Quota, _) => quota::charge(tx, &info, object, before, subresource)?,
+        }
     }
-    if subresource == Subresource::None {
-        limit_range::check(tx.state(), &info, object, before)?;
-        pod_security::enforce(tx.state(), &info, object, before)?;
-    }
-    quota::charge(tx, &info, object, before, subresource)
+    Ok(())
 }
 
 /// The warning about a new object.
@@ -110,7 +147,7 @@ pub(super) fn update_warning(
 ) -> Option<String> {
     let info = &tx.kinds().entry(kind).info;
     let applies = || pod_security::applies(tx.state(), new.namespace().unwrap_or_default());
-    if subresource != Subresource::None || !applies() {
+    if !checks(subresource).contains(&Check::PodSecurity) || !applies() {
         return None;
     }
     pod_security::warning(tx.state(), info, &new.map(), Some(&old.map()))

@@ -6,7 +6,7 @@ use longshore_builtin::json as js;
 use longshore_model::{StatusCause, time};
 use serde_json::{Value, json};
 
-use super::{JsonObject, Transaction, delete};
+use super::{JsonObject, Transaction, delete, namespace};
 use crate::{Error, Evict, Object, Subject, kinds::KindId, object};
 
 /// Maximum number of pods in a budget's `disruptedPods`, as in Kubernetes.
@@ -20,7 +20,9 @@ pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Err
     let missing = |what| Error::Internal(format!("{what} are not served"));
     let kind = tx.kinds().builtin_id("", "Pod");
     let kind = kind.ok_or_else(|| missing("pods"))?;
-    let subject = Subject::new(&tx.kinds().entry(kind).info, &request.name);
+    let info = tx.kinds().entry(kind).info.clone();
+    let subject = Subject::new(&info, &request.name);
+    namespace::check(tx.state(), &info, &request.namespace, &request.name)?;
     let old = tx
         .get(kind, &object::key(Some(&request.namespace), &request.name))
         .cloned()

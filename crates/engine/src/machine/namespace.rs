@@ -7,7 +7,7 @@ use crate::{Error, Subject, state::State};
 
 /// Checks that an object may be created in a namespace: it exists and is not
 /// terminating.
-pub(super) fn check(
+pub(crate) fn check(
     state: &State,
     kind: &KindInfo,
     namespace: &str,

@@ -41,8 +41,7 @@ pub(super) fn enforce(
     let Some(policy) = policy(state, js::text(object, "metadata.namespace")) else {
         return Ok(());
     };
-    // Only the images of a pod can change.
-    if before.is_some_and(|before| images(before) == images(object)) {
+    if before.is_some_and(|before| !is_significant(before, object)) {
         return Ok(());
     }
     let pod = template(info, object);
@@ -56,15 +55,31 @@ pub(super) fn enforce(
     }
 }
 
-fn images(pod: &JsonObject) -> Vec<&str> {
+/// Returns true if a change of a pod requires that the standard is checked again: another image,
+/// or a new ephemeral container.
+fn is_significant(before: &JsonObject, pod: &JsonObject) -> bool {
+    let images = |pod| images(pod, &["initContainers", "containers"]);
+    if !images(before).eq(images(pod)) {
+        return true;
+    }
+    let mut ephemeral = self::images(pod, &["ephemeralContainers"]);
+    ephemeral.any(|container| {
+        let mut earlier = self::images(before, &["ephemeralContainers"]);
+        !earlier.any(|earlier| earlier == container)
+    })
+}
+
+/// The names and images of containers.
+fn images<'a>(
+    pod: &'a JsonObject,
+    lists: &'static [&'static str],
+) -> impl Iterator<Item = (&'a str, &'a str)> {
     let spec = pod.get("spec").and_then(serde_json::Value::as_object);
-    let containers = spec.into_iter().flat_map(|spec| {
-        let lists = ["initContainers", "containers"].into_iter();
+    let lists = spec.into_iter().flat_map(move |spec| {
+        let lists = lists.iter();
         lists.flat_map(|list| js::items(spec, list))
     });
-    containers
-        .map(|container| js::text(container, "image"))
-        .collect()
+    lists.map(|container| (js::text(container, "name"), js::text(container, "image")))
 }
 
 /// The warning about a new or changed object whose pods violate the standard.
@@ -76,7 +91,7 @@ pub(super) fn warning(
 ) -> Option<String> {
     let pod = template(info, object)?;
     let policy = policy(state, js::text(object, "metadata.namespace"))?;
-    if info.gvk.kind == "Pod" && before.is_some_and(|before| images(before) == images(object)) {
+    if info.gvk.kind == "Pod" && before.is_some_and(|before| !is_significant(before, object)) {
         return None;
     }
     let found = violations(policy.warn, &pod)?;

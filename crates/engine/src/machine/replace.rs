@@ -131,9 +131,7 @@ pub(super) fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
-            if !approval {
-                admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
-            }
+            admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             new
         }
         Subresource::EphemeralContainers => {
@@ -145,6 +143,7 @@ pub(super) fn replace(
             if !causes.is_empty() {
                 return Err(Error::Invalid { subject, causes });
             }
+            admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             count_change(&rules, &before, &mut new);
             new
         }
@@ -190,9 +189,7 @@ pub(super) fn replace(
                 return Err(Error::Invalid { subject, causes });
             }
             admission::check_change(tx, kind, &before, &new)?;
-            if target.subresource == Subresource::None {
-                admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
-            }
+            admission::enforce_limits(tx, kind, &new, Some(&before), target.subresource)?;
             count_change(&rules, &before, &mut new);
             new
         }

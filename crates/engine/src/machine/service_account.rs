@@ -1,13 +1,15 @@
 //! The service account of new pods, as the admission plugin ServiceAccount of Kubernetes
 //! checks and completes it.
 
+use std::sync::Arc;
+
 use longshore_builtin::{MIRROR_POD, PodReferences, json as js};
 use longshore_model::{KindInfo, name};
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{JsonObject, token_volume};
-use crate::{Error, Subject, object, options::Ids, state::State};
+use crate::{Error, Object, Subject, object, options::Ids, state::State};
 
 /// The account of pods that name none.
 const DEFAULT: &str = "default";
@@ -17,9 +19,23 @@ const AUTOMOUNT: &str = "automountServiceAccountToken";
 
 /// Whether the JSON text of an account may have a field. Few accounts have those that pods get,
 /// so searching the text is faster than decoding it.
-fn may_have(json: &[u8], field: &str) -> bool {
+pub(super) fn may_have(json: &[u8], field: &str) -> bool {
     let mut windows = json.windows(field.len());
     windows.any(|window| window == field.as_bytes())
+}
+
+/// The service account of a pod.
+pub(super) fn of_pod<'a>(state: &'a State, pod: &JsonObject) -> Option<&'a Arc<Object>> {
+    let key = object::key(Some(js::text(pod, "metadata.namespace")), name_of(pod));
+    let kind = state.kinds.builtin_id("", "ServiceAccount")?;
+    state.table(kind).objects.get(&*key)
+}
+
+/// The name of the service account of a pod.
+fn name_of(pod: &JsonObject) -> &str {
+    let named = ["spec.serviceAccountName", "spec.serviceAccount"];
+    let mut named = named.into_iter().map(|path| js::text(pod, path));
+    named.find(|name| !name.is_empty()).unwrap_or(DEFAULT)
 }
 
 /// Requires the service account of a new pod, and adds the volume with its token and its secrets
@@ -40,16 +56,10 @@ pub(super) fn apply_to_pod(
     if annotations.is_some_and(|all| all.contains_key(MIRROR_POD)) {
         return check_mirror_pod(info, pod);
     }
-    let named = ["spec.serviceAccountName", "spec.serviceAccount"];
-    let named = named.into_iter().map(|path| js::text(pod, path));
-    let name = named.into_iter().find(|name| !name.is_empty());
-    let name = name.unwrap_or(DEFAULT).to_owned();
+    let name = name_of(pod);
     let namespace = js::text(pod, "metadata.namespace");
-    let key = object::key(Some(namespace), &name);
-    let kind = state.kinds.builtin_id("", "ServiceAccount");
-    let account = kind.and_then(|kind| state.table(kind).objects.get(&*key));
-    let Some(account) = account else {
-        if name::dns_subdomain("service account", &name).is_err() {
+    let Some(account) = of_pod(state, pod) else {
+        if name::dns_subdomain("service account", name).is_err() {
             // Validation reports the invalid name, with all other problems.
             return Ok(());
         }

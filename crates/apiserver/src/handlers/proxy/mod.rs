@@ -1,5 +1,6 @@
 //! `pods/proxy`, `services/proxy`: forwards a request to a port of a pod.
 
+mod admit;
 mod connect;
 mod html;
 mod links;
@@ -15,6 +16,7 @@ use self::{links::Links, location::Location};
 use crate::{
     body::Body, call::Call, input::RequestBody, proxied, reply::Reply, status_error::StatusError,
 };
+pub(super) use admit::admit;
 
 /// Forwards a request, and returns the response of the pod.
 pub(super) async fn proxy(
@@ -23,6 +25,7 @@ pub(super) async fn proxy(
     path: Option<String>,
     body: RequestBody,
 ) -> Reply {
+    let path = admit(&call, &target, path).await?;
     let kind = target.kind.singular.to_string();
     let location = Location::parse(&target.name).ok_or_else(|| {
         let name = &target.name;
