@@ -330,6 +330,7 @@ pub(crate) fn write_options(
         user_agent: user_agent.map(str::to_owned),
         force: force == Some(true),
         field_validation,
+        ..WriteOptions::default()
     })
 }
 

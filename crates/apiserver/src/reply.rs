@@ -85,9 +85,29 @@ pub(crate) fn status_error(error: &StatusError) -> Response<Body> {
     response
 }
 
-/// Adds `Warning` headers.
+/// Characters of all warnings of a response from which they are shortened, and
+/// of each shortened warning (as in Kubernetes).
+const MAX_WARNING_CHARACTERS: usize = 4096;
+const SHORT_WARNING_CHARACTERS: usize = 256;
+
+/// Adds `Warning` headers. Warnings are shortened if there are many.
 pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
+    let count = |text: &String| text.chars().count();
+    let given = response.headers().get_all(header::WARNING).iter();
+    let given: usize = given.map(HeaderValue::len).sum();
+    let mut left = MAX_WARNING_CHARACTERS.saturating_sub(given);
+    let fit = warnings.iter().map(count).sum::<usize>() <= left;
     for warning in warnings {
+        let most = if fit {
+            usize::MAX
+        } else {
+            SHORT_WARNING_CHARACTERS
+        };
+        let warning: String = warning.chars().take(most).collect();
+        let Some(rest) = left.checked_sub(count(&warning)) else {
+            return;
+        };
+        left = rest;
         let text: String = warning
             .chars()
             .map(|c| if c.is_control() { ' ' } else { c })

@@ -2,7 +2,10 @@
 //! `Status`; errors of HTTP itself get the messages that clients know from
 //! Kubernetes.
 
-use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
+use longshore_model::{
+    CauseList, MAX_PROBLEM_BYTES, MAX_TEXT_BYTES, Status, StatusCause, StatusDetails, StatusReason,
+    shorten,
+};
 
 /// A failed request, with the `Status` that the client receives.
 #[derive(Debug)]
@@ -122,6 +125,7 @@ impl StatusError {
     }
 
     fn invalid(shown: &str, kind: &str, group: &str, name: &str, causes: Vec<StatusCause>) -> Self {
+        let causes = causes.into_iter().collect::<CauseList>().into_vec();
         let texts: Vec<String> = causes
             .iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message))
@@ -180,8 +184,22 @@ impl StatusError {
     }
 }
 
+impl From<StatusError> for longshore_engine::Error {
+    fn from(error: StatusError) -> Self {
+        Self::Refused(error.status)
+    }
+}
+
 impl From<Status> for StatusError {
-    fn from(status: Status) -> Self {
+    /// The texts of a status may repeat the request, and are shortened if they are long.
+    fn from(mut status: Status) -> Self {
+        shorten(&mut status.message, MAX_PROBLEM_BYTES);
+        if let Some(details) = &mut status.details {
+            shorten(&mut details.name, MAX_TEXT_BYTES);
+            shorten(&mut details.kind, MAX_TEXT_BYTES);
+            let causes = std::mem::take(&mut details.causes);
+            details.causes = causes.into_iter().collect::<CauseList>().into_vec();
+        }
         Self {
             status: Box::new(status),
             allow: None,

@@ -1,6 +1,6 @@
 //! Builds `StatusCause`s with the messages of the Kubernetes API server.
 
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 
 use crate::json;
@@ -75,7 +75,7 @@ impl Cause {
 }
 
 /// Reports a negative number.
-pub fn not_negative(object: &json::Object, field: &str, path: &str, causes: &mut Vec<StatusCause>) {
+pub fn not_negative(object: &json::Object, field: &str, path: &str, causes: &mut CauseList) {
     if let Some(number) = json::number(object, field).filter(|number| *number < 0) {
         causes.push(Cause::invalid(
             path,
@@ -91,7 +91,7 @@ pub fn one_of(
     field: &str,
     path: &str,
     words: &[&str],
-    causes: &mut Vec<StatusCause>,
+    causes: &mut CauseList,
 ) {
     let word = json::text(object, field);
     if !words.contains(&word) {

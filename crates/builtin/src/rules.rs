@@ -2,7 +2,7 @@
 //! it differently from other kinds.
 
 use jiff::Timestamp;
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use crate::{
@@ -186,15 +186,15 @@ pub struct KindRules {
     pub derive_fields: fn(Option<&Object>, &mut Object),
 
     /// Validates an object on its own.
-    pub validate: fn(&Object, &mut Vec<StatusCause>),
+    pub validate: fn(&Object, &mut CauseList),
     /// Rules that apply only to new objects.
-    pub validate_new: fn(&Object, &mut Vec<StatusCause>),
+    pub validate_new: fn(&Object, &mut CauseList),
     /// Validates a change: the object before and after it.
-    pub validate_update: fn(&Object, &Object, &mut Vec<StatusCause>),
+    pub validate_update: fn(&Object, &Object, &mut CauseList),
     /// Validates a change of the status: the object before and after it.
-    pub validate_status: fn(&Object, &Object, &mut Vec<StatusCause>),
+    pub validate_status: fn(&Object, &Object, &mut CauseList),
     /// As `validate_status`, for rules that depend on the time.
-    pub validate_status_now: fn(&Object, &Object, Timestamp, &mut Vec<StatusCause>),
+    pub validate_status_now: fn(&Object, &Object, Timestamp, &mut CauseList),
 
     /// What a write checks or sets by the other objects of the cluster.
     pub admission: Admission,

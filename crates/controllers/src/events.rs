@@ -1,7 +1,7 @@
 //! Records what controllers do as Events. Repeated events are counted, and their
 //! number is limited.
 
-use std::{collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use longshore_client::{Cluster, Error, Patch};
 use longshore_clock::{Busy, Clock};
@@ -31,9 +31,9 @@ impl Severity {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Subject {
     /// `v1`, `batch/v1`.
-    pub(crate) api_version: &'static str,
+    pub(crate) api_version: Cow<'static, str>,
     /// `Pod`, `Job`.
-    pub(crate) kind: &'static str,
+    pub(crate) kind: Cow<'static, str>,
     /// Namespace.
     pub(crate) namespace: String,
     /// Name.

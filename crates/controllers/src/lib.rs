@@ -279,7 +279,10 @@ impl Controllers {
         }
         start(
             "garbage",
-            Box::new(|cluster, caches, _| garbage::run(cluster, caches).boxed()),
+            Box::new(|cluster, caches, events| {
+                let recorder = events.named("garbage-collector-controller");
+                garbage::run(cluster, caches, recorder).boxed()
+            }),
         );
         let pace = pod_gc::Pace {
             interval: options.pod_check_interval,

@@ -11,6 +11,7 @@ mod autoscaling;
 mod cluster_clock;
 mod custom;
 mod decode;
+mod dependency;
 mod engine;
 mod error;
 mod events;
@@ -41,6 +42,7 @@ mod writer;
 
 pub use cluster_clock::ClusterClock;
 pub use custom::{CustomKind, PrinterColumn};
+pub use dependency::Dependency;
 pub use engine::{Engine, Served};
 pub use error::{Error, OpenError, Subject};
 pub use fork::Snapshot;

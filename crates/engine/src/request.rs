@@ -53,7 +53,7 @@ pub enum FieldValidation {
 }
 
 /// Options of creates, updates and patches.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WriteOptions {
     /// Process the request without storing anything.
     pub dry_run: bool,
@@ -65,6 +65,8 @@ pub struct WriteOptions {
     pub force: bool,
     /// How to handle unknown fields.
     pub field_validation: FieldValidation,
+    /// Why an update or patch may not create the object, if it may not.
+    pub create_refusal: Option<Box<crate::Error>>,
 }
 
 /// Creates an object.

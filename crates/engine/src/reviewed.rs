@@ -14,8 +14,8 @@ use longshore_model::{KindInfo, time};
 use serde_json::Value;
 
 use crate::{
-    Create, Delete, DeleteCollection, Deleted, Engine, Error, Object, Page, Patch, Review, Subject,
-    Subresource, Update, Written,
+    Create, Delete, DeleteCollection, Deleted, Dependency, Engine, Error, Object, Page, Patch,
+    Review, Subject, Subresource, Update, Written,
     machine::{self, Answers, Next, Rebase, Reviews, Transaction},
     managed,
     offload::{ListedObjects, MAX_ATTEMPTS},
@@ -46,6 +46,13 @@ pub trait Reviewer: Send + Sync {
         object: Value,
         version: &str,
     ) -> impl Future<Output = Result<Value, Error>> + Send;
+
+    /// The other objects on which the reviews depend. The write is reviewed again if they have
+    /// changed when it is committed.
+    fn dependencies(&self) -> Vec<Dependency>;
+
+    /// Forgets the dependencies, before the write is reviewed again.
+    fn forget_dependencies(&self);
 }
 
 /// Ids that are the same in each execution of a write, so that it stores the
@@ -284,12 +291,19 @@ impl Engine {
                     continue;
                 }
             }
-            let (done, prepared) = prepared?;
+            let (done, mut prepared) = prepared?;
             if dry_run {
                 return Ok(done);
             }
+            let dependencies = reviewer.dependencies();
+            prepared.depends_on(dependencies.clone());
             if let Some(moved) = self.commit_prepared(prepared).await? {
                 return Ok(done.rebased(moved));
+            }
+            let state = self.state();
+            if !dependencies.iter().all(|one| one.holds(&state)) {
+                answers.forget_reviews();
+                reviewer.forget_dependencies();
             }
         }
         Err(Error::Conflict {

@@ -76,6 +76,13 @@ impl Store {
         };
         let store = match path.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => Self::create(path)?,
+            // The file is never created empty.
+            Ok(file) if file.is_file() && file.len() == 0 => {
+                return Err(OpenError::Storage {
+                    path: path.to_owned(),
+                    problem: "the file is empty, its objects are lost: replace it by a backup, or remove it to start without objects".to_owned(),
+                });
+            }
             _ => Self::open_file(path)?,
         };
         match store.read_meta("format").map_err(failed)? {
@@ -273,6 +280,18 @@ mod tests {
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert!(matches!(open(&path), Err(OpenError::Storage { .. })));
         assert!(!target.exists());
+    }
+
+    #[test]
+    fn an_empty_file_is_not_a_new_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.redb");
+        std::fs::write(&path, "").unwrap();
+        let Err(OpenError::Storage { problem, .. }) = open(&path) else {
+            panic!("an empty file was accepted");
+        };
+        assert!(problem.contains("its objects are lost"), "{problem}");
+        assert_eq!(path.metadata().unwrap().len(), 0, "it was changed");
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod flow_control;
 pub mod hop_by_hop;
 pub mod host_port;
 pub mod kind;
+mod limited;
 pub mod meta;
 pub mod name;
 pub mod network;
@@ -27,6 +28,9 @@ pub mod yaml;
 
 pub use host_port::HostPort;
 pub use kind::{Gvk, KindInfo, Scope};
+pub use limited::{
+    CauseList, MAX_PROBLEM_BYTES, MAX_PROBLEMS, MAX_TEXT_BYTES, MessageList, shorten,
+};
 pub use meta::{ObjectMeta, OwnerReference};
 pub use patch::PatchKind;
 pub use quantity::{Quantity, QuantityError};

@@ -6,7 +6,7 @@
 
 use std::{collections::HashSet, fmt};
 
-use longshore_model::Gvk;
+use longshore_model::{Gvk, MessageList};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::{
@@ -42,7 +42,7 @@ fn search(json: &[u8], root: Option<TypeRef>) -> Vec<String> {
     let mut search = Search::default();
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     match Walk(&mut search, root).deserialize(&mut deserializer) {
-        Ok(()) => search.found,
+        Ok(()) => search.found.into_vec(),
         Err(_) => Vec::new(),
     }
 }
@@ -50,13 +50,18 @@ fn search(json: &[u8], root: Option<TypeRef>) -> Vec<String> {
 #[derive(Default)]
 struct Search {
     path: String,
-    found: Vec<String>,
+    found: MessageList,
     seen: HashSet<String>,
 }
 
 impl Search {
     /// Records a mistake at the current path.
     fn record(&mut self, mistake: &str) {
+        if self.found.is_full() {
+            // The text is not needed.
+            self.found.push(String::new());
+            return;
+        }
         let text = format!("{mistake} field \"{}\"", self.path);
         if self.seen.insert(text.clone()) {
             self.found.push(text);

@@ -1,6 +1,6 @@
 //! Finds and drops fields that a kind does not have.
 
-use longshore_model::Gvk;
+use longshore_model::{Gvk, MessageList};
 use serde_json::Value;
 
 use crate::{
@@ -21,11 +21,11 @@ use crate::{
 /// ```
 #[must_use]
 pub fn unknown_fields(gvk: &Gvk, object: &Value) -> Vec<String> {
-    let mut unknown = Vec::new();
+    let mut unknown = MessageList::new();
     if let Some(root) = registry().root(gvk) {
         find(root, object, &mut String::new(), &mut unknown);
     }
-    unknown
+    unknown.into_vec()
 }
 
 /// Drops the unknown fields of `object`. Objects of kinds that are not built in
@@ -36,7 +36,7 @@ pub fn prune(gvk: &Gvk, object: &mut Value) {
     }
 }
 
-fn find(at: TypeRef, value: &Value, path: &mut String, unknown: &mut Vec<String>) {
+fn find(at: TypeRef, value: &Value, path: &mut String, unknown: &mut MessageList) {
     let length = path.len();
     match (at.shape(), value) {
         (Shape::Object | Shape::Map, Value::Object(fields)) => {

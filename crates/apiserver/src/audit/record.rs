@@ -9,7 +9,7 @@ use std::{
 use http::{HeaderMap, HeaderValue, Response, header, request::Parts};
 use jiff::Timestamp;
 use longshore_engine::SharedClock;
-use longshore_model::{Status, StatusReason};
+use longshore_model::{MAX_PROBLEM_BYTES, MAX_PROBLEMS, Status, StatusReason, shorten};
 
 use super::{
     AuditLog, Log,
@@ -144,8 +144,15 @@ impl Record {
     /// Adds an annotation, unless it exists.
     pub(crate) fn annotate(&self, key: impl Into<String>, value: &str) {
         let mut state = self.state();
+        if state.annotations.len() >= MAX_PROBLEMS {
+            return;
+        }
         let entry = state.annotations.entry(key.into());
-        entry.or_insert_with(|| value.to_owned());
+        entry.or_insert_with(|| {
+            let mut value = value.to_owned();
+            shorten(&mut value, MAX_PROBLEM_BYTES);
+            value
+        });
     }
 
     /// Records that the request has no valid credentials.

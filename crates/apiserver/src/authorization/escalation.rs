@@ -2,51 +2,34 @@
 //! have its permissions or the verb `escalate`; a user who writes a binding must
 //! have the permissions of its role or the verb `bind`.
 
-use longshore_model::{KindInfo, PatchKind};
-use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+use longshore_model::KindInfo;
+use serde_json::Value;
 
 use super::{
-    Attributes, Authorizer, GROUP, Index, Rule,
+    Attributes, GROUP, Index, Rule,
     attributes::forbidden,
     index::{RoleRef, binding_of, role_of},
     rule::{describe_missing, missing, quoted},
 };
 use crate::{status_error::StatusError, user::User};
 
-/// How often a patch is tried if its object changes in the meantime.
-pub(crate) const PINNED_ATTEMPTS: usize = 5;
-
-/// Checks what a user writes to a role or a binding.
-pub(crate) struct Guard<'a> {
-    index: std::sync::Arc<Index>,
-    user: &'a User,
-    kind: &'a KindInfo,
-    namespace: &'a str,
+/// Checks what a user writes to a role or a binding, by the current roles and bindings.
+pub(crate) struct EscalationCheck<'a> {
+    pub(crate) index: Arc<Index>,
+    pub(crate) user: &'a User,
+    pub(crate) kind: &'a KindInfo,
+    /// Empty for cluster-scoped kinds.
+    pub(crate) namespace: &'a str,
     /// The name in the path; empty for a create.
-    name: &'a str,
+    pub(crate) name: &'a str,
 }
 
-impl<'a> Guard<'a> {
-    /// Returns the guard of a write, if the user may not grant everything and the
-    /// kind grants permissions.
-    pub(crate) fn of_write(
-        authorizer: &Authorizer,
-        user: &'a User,
-        kind: &'a KindInfo,
-        (namespace, name): (Option<&'a str>, &'a str),
-    ) -> Option<Self> {
-        Self::is_needed(authorizer, user, kind).then(|| Self {
-            index: authorizer.index(),
-            user,
-            kind,
-            namespace: namespace.unwrap_or_default(),
-            name,
-        })
-    }
-
-    /// Whether writes of a kind by a user have to be checked.
-    pub(crate) fn is_needed(authorizer: &Authorizer, user: &User, kind: &KindInfo) -> bool {
-        &*kind.gvk.group == GROUP && !authorizer.allows_everything(user)
+impl EscalationCheck<'_> {
+    /// Returns true if objects of a kind grant permissions.
+    pub(crate) fn concerns(kind: &KindInfo) -> bool {
+        &*kind.gvk.group == GROUP
     }
 
     /// Checks the new state of the object. `before` is the state that it replaces.
@@ -116,7 +99,7 @@ impl<'a> Guard<'a> {
     /// Checks that the user has all permissions of `rules`.
     fn check_rules(&self, rules: &[Rule]) -> Result<(), String> {
         let (own, errors) = self.index.rules_for(self.user, self.namespace);
-        let missing = missing(&own, rules.iter());
+        let missing = missing(&own, rules.iter())?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -181,30 +164,10 @@ fn differ_only_for_garbage_collection(before: &Value, after: &Value) -> bool {
     without(before) == without(after)
 }
 
-/// Returns the patch with the requirement that the object still has a resource
-/// version, so that what it writes is what was checked.
-pub(crate) fn pin(kind: PatchKind, mut body: Value, version: &str) -> Value {
-    if kind == PatchKind::Json {
-        if let Value::Array(operations) = &mut body {
-            operations.push(json!({
-                "op": "add", "path": "/metadata/resourceVersion", "value": version,
-            }));
-        }
-        return body;
-    }
-    if let Value::Object(object) = &mut body {
-        let metadata = object
-            .entry("metadata")
-            .or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(metadata) = metadata {
-            metadata.insert("resourceVersion".into(), version.into());
-        }
-    }
-    body
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -222,16 +185,5 @@ mod tests {
             &before,
             &role(&["a"], "list")
         ));
-    }
-
-    #[test]
-    fn patches_are_pinned() {
-        let merge = pin(PatchKind::Merge, json!({"rules": []}), "7");
-        let expected = json!({"rules": [], "metadata": {"resourceVersion": "7"}});
-        assert_eq!(merge, expected);
-        let test = json!({"op": "test", "path": "/kind", "value": "Role"});
-        let patch = pin(PatchKind::Json, json!([test]), "7");
-        assert_eq!(patch[0], test);
-        assert_eq!(patch[1]["path"], "/metadata/resourceVersion");
     }
 }

@@ -15,11 +15,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use longshore_engine::{Engine, ListRequest, Object};
+use longshore_engine::{Dependency, Engine, ListRequest, Object};
 use longshore_model::KindInfo;
 
 pub(crate) use attributes::{Attributes, forbidden};
-pub(crate) use escalation::{Guard, PINNED_ATTEMPTS, pin};
+pub(crate) use escalation::EscalationCheck;
 pub(crate) use impersonation::impersonated;
 pub(crate) use index::{Index, joined};
 pub(crate) use node::claim_of;
@@ -183,6 +183,11 @@ impl Authorizer {
             true => Ok(()),
             false => Err(request.forbidden(&user.name, &decision.reason)),
         }
+    }
+
+    /// The roles and bindings on which decisions depend from now on.
+    pub(crate) fn dependency(&self) -> Dependency {
+        Dependency::Kinds(self.kinds.clone(), self.engine.last_change(&self.kinds))
     }
 
     /// The index of the current roles and bindings. It is built again if one of

@@ -77,6 +77,18 @@ impl Rule {
         })
     }
 
+    /// The number of parts of the rule.
+    fn count_parts(&self) -> usize {
+        let product = |lists: &[&Vec<String>]| {
+            let lengths = lists.iter().map(|list| list.len());
+            lengths.fold(1, usize::saturating_mul)
+        };
+        let named = self.resource_names.len().max(1);
+        let resources = product(&[&self.api_groups, &self.resources, &self.verbs]);
+        let urls = product(&[&self.non_resource_urls, &self.verbs]);
+        resources.saturating_mul(named).saturating_add(urls)
+    }
+
     /// Splits the rule into rules with one verb and one resource or path each.
     fn parts(&self) -> Vec<Rule> {
         let mut parts = Vec::new();
@@ -158,19 +170,39 @@ pub(super) fn quoted(values: &[String]) -> String {
     format!("[{}]", values.join(" "))
 }
 
+/// Maximum number of parts of rules that are compared with the rules of a user.
+const MAX_PARTS: usize = 100_000;
+/// Maximum number of missing parts that are described.
+const MAX_MISSING: usize = 1000;
+
 /// The parts of `wanted` that no rule of `owned` covers.
-pub(super) fn missing<'a>(owned: &[&Rule], wanted: impl Iterator<Item = &'a Rule>) -> Vec<Rule> {
-    let parts = wanted.flat_map(Rule::parts);
-    parts
-        .filter(|part| !owned.iter().any(|own| own.covers(part)))
-        .collect()
+///
+/// # Errors
+/// The rules have too many parts. They combine each verb with each group and resource, so a short
+/// rule may have billions.
+pub(super) fn missing<'a>(
+    owned: &[&Rule],
+    wanted: impl Iterator<Item = &'a Rule>,
+) -> Result<Vec<Rule>, String> {
+    let is_covered = |rule: &Rule| owned.iter().any(|own| own.covers(rule));
+    let uncovered: Vec<&Rule> = wanted.filter(|rule| !is_covered(rule)).collect();
+    let counts = uncovered.iter().map(|rule| rule.count_parts());
+    let count = counts.fold(0, usize::saturating_add);
+    if count > MAX_PARTS {
+        return Err(format!(
+            "the rules that the user does not hold as a whole combine verbs, API groups, resources and names in {count} ways, more than the {MAX_PARTS} that can be compared: use fewer names in a rule"
+        ));
+    }
+    let parts = uncovered.into_iter().flat_map(Rule::parts);
+    Ok(parts.filter(|part| !is_covered(part)).collect())
 }
 
 /// Describes missing rules, one per line. Verbs on the same resource are on one
 /// line.
 pub(super) fn describe_missing(missing: &[Rule]) -> String {
     let mut merged: Vec<Rule> = Vec::new();
-    for rule in missing {
+    let omitted = missing.len().saturating_sub(MAX_MISSING);
+    for rule in missing.iter().take(MAX_MISSING) {
         let same = |other: &&mut Rule| {
             other.non_resource_urls.is_empty()
                 && other.api_groups == rule.api_groups
@@ -192,6 +224,9 @@ pub(super) fn describe_missing(missing: &[Rule]) -> String {
     let mut lines: Vec<String> = merged.iter().map(Rule::describe).collect();
     lines.sort_unstable();
     lines.dedup();
+    if omitted > 0 {
+        lines.push(format!("and {omitted} more that are not listed"));
+    }
     lines.join("\n")
 }
 
@@ -296,7 +331,7 @@ mod tests {
                                  "verbs": ["get", "list"]}),
         );
         let urls = rule(json!({"nonResourceURLs": ["/metrics"], "verbs": ["get"]}));
-        let found = missing(&[&own], [wanted, urls].iter());
+        let found = missing(&[&own], [wanted, urls].iter()).unwrap();
         let lines = [
             r#"{APIGroups:[""], Resources:["pods"], Verbs:["list"]}"#,
             r#"{APIGroups:[""], Resources:["pods/log"], Verbs:["get" "list"]}"#,
@@ -348,7 +383,7 @@ mod tests {
                 ..Attributes::default()
             };
             let own: Vec<&Rule> = owned.iter().collect();
-            if missing(&own, [&wanted].into_iter()).is_empty() && wanted.allows(&request) {
+            if missing(&own, [&wanted].into_iter()).unwrap().is_empty() && wanted.allows(&request) {
                 prop_assert!(owned.iter().any(|rule| rule.allows(&request)));
             }
         }

@@ -7,12 +7,16 @@ use longshore_engine::{DeleteOptions, scale_kind};
 use longshore_model::{Gvk, KindInfo};
 use serde_json::{Map, Value, json};
 
+use super::{certificates::SignerRules, role_rules::RoleRules};
 use crate::{
     authorization::{self, AuthorizationMode},
     call::{Call, Shared},
     query::Query,
     user::User,
-    webhooks::{Admission, Attributes, NodeRestriction, Operation, Required, Resource},
+    webhooks::{
+        Admission, Attributes, Dependencies, NodeRestriction, Operation, Required, Resource,
+        WriteRule,
+    },
 };
 
 /// The object of a request.
@@ -38,13 +42,15 @@ pub(super) struct RequestOptions {
 struct Access {
     shared: Arc<Shared>,
     user: Arc<User>,
+    dependencies: Dependencies,
 }
 
 impl Access {
-    fn of(call: &Call) -> Self {
+    fn of(call: &Call, dependencies: &Dependencies) -> Self {
         Self {
             shared: call.shared.clone(),
             user: call.user.clone(),
+            dependencies: dependencies.clone(),
         }
     }
 }
@@ -79,6 +85,7 @@ impl Authorizer for Access {
             path: Some(request.path.clone()).filter(|path| !path.is_empty()),
         };
         let user = account.as_ref().unwrap_or(&self.user);
+        self.dependencies.add(self.shared.authorizer.dependency());
         let decision = self.shared.authorizer.decide(user, &attributes);
         AccessDecision {
             allowed: decision.allowed,
@@ -100,7 +107,10 @@ pub(super) fn of(
     } = &*call.shared;
     // Users must be able to read the parameters of their policies.
     let group = &*place.kind.gvk.group;
+    let dependencies = Dependencies::default();
     let required = Required {
+        rules: rules(call, operations, place),
+        dependencies: dependencies.clone(),
         converter: call.converter(),
         restriction: restriction(call),
         reads_parameters: group == "admissionregistration.k8s.io" && !call.user.is_master(),
@@ -133,11 +143,28 @@ pub(super) fn of(
             name: place.name.to_owned(),
             user: call.user.clone(),
             audit: call.audit.clone(),
-            authorizer: Arc::new(Access::of(call)),
+            authorizer: Arc::new(Access::of(call, &dependencies)),
             dry_run: options.dry_run,
             options: options.fields,
         }
     })
+}
+
+/// Returns the rules about the writes of the user.
+fn rules(call: &Call, operations: &[Operation], place: Place<'_>) -> Vec<Box<dyn WriteRule>> {
+    let mut rules: Vec<Box<dyn WriteRule>> = Vec::new();
+    let is_write = |operation| matches!(operation, &(Operation::Create | Operation::Update));
+    if !operations.iter().any(is_write) {
+        return rules;
+    }
+    let (access, kind) = ((&call.shared, &call.user), place.kind);
+    if let Some(guard) = RoleRules::of_write(access, kind, (place.namespace, place.name)) {
+        rules.push(Box::new(guard));
+    }
+    if let Some(signer) = SignerRules::of_write(access, kind, place.subresource) {
+        rules.push(Box::new(signer));
+    }
+    rules
 }
 
 /// Returns what restricts the changes of the user, if it is a node.
@@ -157,8 +184,10 @@ pub(super) fn of_bindings(
     let Shared {
         webhooks, engine, ..
     } = &*call.shared;
+    let dependencies = Dependencies::default();
     let required = Required {
         restriction: restriction(call),
+        dependencies: dependencies.clone(),
         ..Required::default()
     };
     webhooks.admission(
@@ -182,7 +211,7 @@ pub(super) fn of_bindings(
                 name: name.to_owned(),
                 user: call.user.clone(),
                 audit: call.audit.clone(),
-                authorizer: Arc::new(Access::of(call)),
+                authorizer: Arc::new(Access::of(call, &dependencies)),
                 dry_run: options.dry_run,
                 options: options.fields,
             }

@@ -1,16 +1,20 @@
 //! Rules of CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests that depend
 //! on the user or on the request in PEM, as Kubernetes' admission checks them.
 
+use std::sync::Arc;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use longshore_engine::Subresource;
+use longshore_engine::{Dependency, Error, ReviewStage};
 use longshore_model::{KindInfo, StatusCause};
 use serde_json::Value;
 
 use crate::{
     authorization::{Attributes, Authorizer, forbidden},
+    call::Shared,
     certificate_request::{CertificateRequest, RequestError},
     status_error::StatusError,
     user::{MASTERS, User},
+    webhooks::WriteRule,
 };
 
 const GROUP: &str = "certificates.k8s.io";
@@ -24,24 +28,82 @@ pub(super) fn is_request(kind: &KindInfo) -> bool {
     *kind.gvk.group == *GROUP && *kind.plural == *PLURAL
 }
 
-pub(super) fn is_bundle(kind: &KindInfo) -> bool {
-    *kind.gvk.group == *GROUP && *kind.plural == *BUNDLES
+/// The rules about the writes of a user to one of these kinds.
+pub(super) struct SignerRules {
+    shared: Arc<Shared>,
+    user: Arc<User>,
+    kind: Arc<KindInfo>,
+    subresource: String,
 }
 
-pub(super) fn is_pod_request(kind: &KindInfo) -> bool {
-    *kind.gvk.group == *GROUP && *kind.plural == *POD_REQUESTS
+impl SignerRules {
+    pub(super) fn of_write(
+        (shared, user): (&Arc<Shared>, &Arc<User>),
+        kind: &KindInfo,
+        subresource: &str,
+    ) -> Option<Self> {
+        let concerned = *kind.gvk.group == *GROUP;
+        // The content of new requests is checked for all users.
+        let is_new = is_request(kind) && subresource.is_empty();
+        let is_checked = is_new || !shared.authorizer.allows_everything(user);
+        (concerned && is_checked).then(|| Self {
+            shared: shared.clone(),
+            user: user.clone(),
+            kind: Arc::new(kind.clone()),
+            subresource: subresource.to_owned(),
+        })
+    }
+}
+
+impl std::fmt::Debug for SignerRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SignerRules")
+            .field("user", &self.user)
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl WriteRule for SignerRules {
+    fn stage(&self) -> ReviewStage {
+        ReviewStage::Validating
+    }
+
+    fn dependency(&self) -> Dependency {
+        self.shared.authorizer.dependency()
+    }
+
+    fn check(&self, before: Option<&Value>, after: &Value) -> Result<(), Error> {
+        let access = (&self.shared.authorizer, &*self.user);
+        if before.is_none() && is_request(&self.kind) {
+            check_new(after)?;
+        }
+        if access.0.allows_everything(access.1) {
+            return Ok(());
+        }
+        match (&*self.kind.plural, &*self.subresource, before) {
+            // The signer of a bundle cannot change.
+            (BUNDLES, ..) => check_bundle(access, before.unwrap_or(after))?,
+            (POD_REQUESTS, "status", Some(before)) => check_pod_signature(access, before, after)?,
+            (PLURAL, "approval", Some(before)) => check_write(access, "approve", before)?,
+            (PLURAL, "status", Some(before)) if !is_same_status(before, after) => {
+                check_write(access, "sign", before)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 /// Checks that a user who changes the status of a PodCertificateRequest may sign for its
 /// signer.
-pub(super) fn check_pod_signature(
+fn check_pod_signature(
     (authorizer, user): (&Authorizer, &User),
-    before: Option<&Value>,
+    before: &Value,
     after: &Value,
 ) -> Result<(), StatusError> {
-    let is_same = before.is_some_and(|before| before["status"] == after["status"]);
     let signer = after["spec"]["signerName"].as_str().unwrap_or_default();
-    if is_same || may(authorizer, user, "sign", signer) {
+    if before["status"] == after["status"] || may(authorizer, user, "sign", signer) {
         return Ok(());
     }
     let cause = StatusCause {
@@ -58,7 +120,7 @@ pub(super) fn check_pod_signature(
 }
 
 /// Checks that a user may publish certificates of a bundle's signer.
-pub(super) fn check_bundle(
+fn check_bundle(
     (authorizer, user): (&Authorizer, &User),
     bundle: &Value,
 ) -> Result<(), StatusError> {
@@ -89,7 +151,7 @@ fn may(authorizer: &Authorizer, user: &User, verb: &str, signer: &str) -> bool {
 
 /// Checks the request in PEM of a new object. What else may be wrong with it is
 /// found when the object is validated.
-pub(super) fn check_new(object: &Value) -> Result<(), StatusError> {
+fn check_new(object: &Value) -> Result<(), StatusError> {
     let spec = &object["spec"];
     let text = spec["request"].as_str().unwrap_or_default();
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -117,22 +179,12 @@ pub(super) fn check_new(object: &Value) -> Result<(), StatusError> {
     }
 }
 
-/// Checks that a user may decide about requests of a signer, or sign them. `after` is
-/// the object that is written; `None` for a patch, which may write anything.
-pub(super) fn check_write(
+/// Checks that a user may decide about requests of a signer, or sign them.
+fn check_write(
     (authorizer, user): (&Authorizer, &User),
-    subresource: Subresource,
+    verb: &str,
     before: &Value,
-    after: Option<&Value>,
 ) -> Result<(), StatusError> {
-    let verb = match subresource {
-        Subresource::Approval => "approve",
-        Subresource::Status => "sign",
-        _ => return Ok(()),
-    };
-    if verb == "sign" && after.is_some_and(|after| is_same_status(before, after)) {
-        return Ok(());
-    }
     let signer = before["spec"]["signerName"].as_str().unwrap_or_default();
     if may(authorizer, user, verb, signer) {
         return Ok(());

@@ -14,6 +14,7 @@ mod proxy;
 mod read;
 mod review;
 mod review_fields;
+mod role_rules;
 mod streams;
 pub(crate) mod test_paths;
 mod token;

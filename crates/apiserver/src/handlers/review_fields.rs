@@ -1,6 +1,6 @@
 //! The field selector in reviews of access. Pure.
 
-use longshore_model::{FieldSelector, StatusCause};
+use longshore_model::{CauseList, FieldSelector, StatusCause};
 use serde_json::Value;
 
 use crate::status_error::{forbidden, invalid, required};
@@ -11,9 +11,9 @@ const PATH: &str = "spec.resourceAttributes.fieldSelector";
 /// Lists what is wrong with a selector. Unknown operators are ignored, as newer clients may
 /// use them.
 pub(super) fn check(selector: &Value) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     if selector.is_null() {
-        return causes;
+        return causes.into_vec();
     }
     let raw = selector["rawSelector"].as_str().unwrap_or_default();
     let requirements = requirements(selector);
@@ -43,8 +43,11 @@ pub(super) fn check(selector: &Value) -> Vec<StatusCause> {
             }
             _ => {}
         }
+        if causes.is_full() {
+            break;
+        }
     }
-    causes
+    causes.into_vec()
 }
 
 fn requirements(selector: &Value) -> &[Value] {

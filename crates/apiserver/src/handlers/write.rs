@@ -5,8 +5,7 @@ use std::sync::Arc;
 use http::{Response, StatusCode};
 use longshore_builtin::find_served;
 use longshore_engine::{
-    Bind, Create, Error, Object, Patch, ReadVersion, Subresource, Target, Update, Written,
-    scale_kind,
+    Bind, Create, Error, Patch, Subresource, Target, Update, Written, scale_kind,
 };
 use longshore_model::{KindInfo, PatchKind, Status};
 use longshore_schema::parse;
@@ -17,7 +16,7 @@ use super::{
     certificates, object_shape, plain_shape,
 };
 use crate::{
-    authorization::{Attributes, Guard, PINNED_ATTEMPTS, pin},
+    authorization::Attributes,
     body::Body,
     call::Call,
     duplicate_fields::DuplicateFields,
@@ -28,7 +27,7 @@ use crate::{
     present::Presenter,
     reply::{self, Reply},
     status_error::StatusError,
-    webhooks::{self, Operation},
+    webhooks::Operation,
     yaml,
 };
 
@@ -45,10 +44,6 @@ pub(super) async fn create(
     check_kind(&call, &mut object, &info)?;
     let duplicate_fields = duplicate_fields.in_object(&info, &options, &object)?;
     set_requester(&call, &info, &mut object);
-    check_new_certificates(&call, &info, &object)?;
-    if let Some(guard) = guard(&call, &info, namespace.as_deref(), "") {
-        guard.check(None, &object)?;
-    }
     let place = Place {
         kind: &info,
         namespace: namespace.as_deref(),
@@ -76,22 +71,9 @@ pub(super) async fn create(
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
-/// Returns what checks that a user grants no permissions that the user lacks.
-fn guard<'a>(
-    call: &'a Call,
-    kind: &'a KindInfo,
-    namespace: Option<&'a str>,
-    name: &'a str,
-) -> Option<Guard<'a>> {
-    Guard::of_write(&call.shared.authorizer, &call.user, kind, (namespace, name))
-}
-
-/// Checks that a user whose update or patch would create the object may create it.
-fn check_may_create(call: &Call, target: &Target) -> Result<(), StatusError> {
+/// Returns why an update or patch may not create the object, if the user may not create it.
+fn create_refusal(call: &Call, target: &Target) -> Option<Box<Error>> {
     let authorizer = &call.shared.authorizer;
-    if authorizer.allows_everything(&call.user) || current(call, target).is_some() {
-        return Ok(());
-    }
     let create = Attributes {
         verb: "create".to_owned(),
         group: target.kind.gvk.group.to_string(),
@@ -100,7 +82,8 @@ fn check_may_create(call: &Call, target: &Target) -> Result<(), StatusError> {
         name: target.name.clone(),
         ..Attributes::default()
     };
-    authorizer.check(&call.user, &create)
+    let refusal = authorizer.check(&call.user, &create).err();
+    refusal.map(|refusal| Box::new(refusal.into()))
 }
 
 /// Sets the requester of a new certificate request; values in the body are
@@ -169,23 +152,14 @@ pub(super) async fn update(
     let wanted = object_shape(&call)?;
     let kind = kind_of(&target, subresource);
     let presenter = Presenter::new(&call, kind.clone(), wanted.shape)?;
-    let options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
+    let mut options = params::write_options(&call.query, "UpdateOptions", None, call.user_agent())?;
     let (mut object, duplicate_fields) = input::object(&call.headers, body, &kind.gvk.kind).await?;
     check_kind(&call, &mut object, &kind)?;
     input::check_name(&object, &target.name, target.namespace.as_deref())?;
     let duplicate_fields = duplicate_fields.in_object(&kind, &options, &object)?;
     if find_served(&target.kind.gvk).is_some_and(|rules| rules.create_on_update) {
-        check_may_create(&call, &target)?;
+        options.create_refusal = create_refusal(&call, &target);
     }
-    if let Some(guard) = guard(
-        &call,
-        &target.kind,
-        target.namespace.as_deref(),
-        &target.name,
-    ) {
-        guard.check(stored(&call, &target).as_ref(), &object)?;
-    }
-    check_signer(&call, &target, subresource, Some(&object))?;
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
         admission::write_options(&call.query, options.dry_run)
@@ -198,15 +172,6 @@ pub(super) async fn update(
         options,
     };
     let engine = &call.shared.engine;
-    if checks_pod_signature(&call, &presented_kind, subresource) {
-        // The update names the version that it replaces.
-        let mut trial = update.clone();
-        trial.options.dry_run = true;
-        let before = stored(&call, &trial.target);
-        let trial = engine.update(trial).await?.object.value();
-        let authorizer = &call.shared.authorizer;
-        certificates::check_pod_signature((authorizer, &call.user), before.as_ref(), &trial)?;
-    }
     let mut written = match &admission {
         Some(admission) => engine.update_reviewed(update, admission).await?,
         None => engine.update(update).await?,
@@ -217,116 +182,6 @@ pub(super) async fn update(
     }
     written.warnings.splice(0..0, duplicate_fields);
     answer(code(&written), wanted, &presenter, &written)
-}
-
-/// Checks that the user may approve or sign a certificate request. `object` is what
-/// an update writes.
-fn check_signer(
-    call: &Call,
-    target: &Target,
-    subresource: Subresource,
-    object: Option<&Value>,
-) -> Result<(), StatusError> {
-    let authorizer = &call.shared.authorizer;
-    let is_bundle = certificates::is_bundle(&target.kind);
-    let concerned = is_bundle || certificates::is_request(&target.kind);
-    if !concerned || authorizer.allows_everything(&call.user) {
-        return Ok(());
-    }
-    match stored(call, target) {
-        // The signer of a bundle cannot change.
-        Some(before) if is_bundle => certificates::check_bundle((authorizer, &call.user), &before),
-        Some(before) => {
-            certificates::check_write((authorizer, &call.user), subresource, &before, object)
-        }
-        None => Ok(()),
-    }
-}
-
-/// Whether a write must be that of a signer if it changes the status. As in Kubernetes, this is
-/// checked after the result is validated.
-fn checks_pod_signature(call: &Call, kind: &KindInfo, subresource: Subresource) -> bool {
-    subresource == Subresource::Status
-        && certificates::is_pod_request(kind)
-        && !call.shared.authorizer.allows_everything(&call.user)
-}
-
-/// Checks what a new object says about certificates.
-fn check_new_certificates(call: &Call, kind: &KindInfo, object: &Value) -> Result<(), StatusError> {
-    if certificates::is_bundle(kind) {
-        return certificates::check_bundle((&call.shared.authorizer, &call.user), object);
-    }
-    match certificates::is_request(kind) {
-        true => certificates::check_new(object),
-        false => Ok(()),
-    }
-}
-
-/// The current state of an object.
-fn current(call: &Call, target: &Target) -> Option<Arc<Object>> {
-    let (namespace, at) = (target.namespace.as_deref(), ReadVersion::Latest);
-    let engine = &call.shared.engine;
-    engine.get(&target.kind, namespace, &target.name, at).ok()
-}
-
-/// The current state of an object, decoded.
-fn stored(call: &Call, target: &Target) -> Option<Value> {
-    current(call, target).map(|object| object.value())
-}
-
-/// Patches an object. What a patch of a role or binding, or of the status of a
-/// PodCertificateRequest, results in is checked before it is stored.
-async fn patch_guarded(
-    call: &Call,
-    patch: Patch,
-    admission: Option<&webhooks::Admission>,
-) -> Result<Written, StatusError> {
-    let engine = &call.shared.engine;
-    let send = async |patch| match admission {
-        Some(admission) => engine.patch_reviewed(patch, admission).await,
-        None => engine.patch(patch).await,
-    };
-    let signs = checks_pod_signature(call, &patch.target.kind, patch.subresource);
-    if !signs && !Guard::is_needed(&call.shared.authorizer, &call.user, &patch.target.kind) {
-        return Ok(send(patch).await?);
-    }
-    let target = patch.target.clone();
-    let guard = guard(
-        call,
-        &target.kind,
-        target.namespace.as_deref(),
-        &target.name,
-    );
-    let mut attempt = 1;
-    loop {
-        let mut trial = patch.clone();
-        trial.options.dry_run = true;
-        let trial = engine.patch(trial).await?;
-        if let Some(guard) = &guard {
-            guard.check(stored(call, &target).as_ref(), &trial.object.value())?;
-        }
-        if signs {
-            let before = stored(call, &target);
-            let after = trial.object.value();
-            let authorizer = &call.shared.authorizer;
-            certificates::check_pod_signature((authorizer, &call.user), before.as_ref(), &after)?;
-        }
-        if patch.options.dry_run {
-            return match admission {
-                Some(_) => Ok(send(patch).await?),
-                None => Ok(trial),
-            };
-        }
-        let mut pinned = patch.clone();
-        if !trial.created {
-            let version = trial.object.revision().to_string();
-            pinned.body = pin(patch.kind, pinned.body, &version);
-        }
-        match send(pinned).await {
-            Err(Error::Conflict { .. }) if attempt < PINNED_ATTEMPTS => attempt += 1,
-            result => return Ok(result?),
-        }
-    }
 }
 
 pub(super) async fn patch(
@@ -340,7 +195,7 @@ pub(super) async fn patch(
     })?;
     let wanted = object_shape(&call)?;
     let presenter = Presenter::new(&call, kind_of(&target, subresource), wanted.shape)?;
-    let options =
+    let mut options =
         params::write_options(&call.query, "PatchOptions", Some(kind), call.user_agent())?;
     let bytes = input::read(body).await?;
     let (body, duplicate_fields) = if bytes.len() < limits::PARSE_OFFLOAD {
@@ -353,12 +208,10 @@ pub(super) async fn patch(
     let mut body = body;
     if kind == PatchKind::Apply && subresource == Subresource::None {
         set_requester(&call, &target.kind, &mut body);
-        check_new_certificates(&call, &target.kind, &body)?;
     }
     if kind == PatchKind::Apply {
-        check_may_create(&call, &target)?;
+        options.create_refusal = create_refusal(&call, &target);
     }
-    check_signer(&call, &target, subresource, None)?;
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {
@@ -372,7 +225,11 @@ pub(super) async fn patch(
         body,
         options,
     };
-    let mut written = patch_guarded(&call, patch, admission.as_ref()).await?;
+    let engine = &call.shared.engine;
+    let mut written = match &admission {
+        Some(admission) => engine.patch_reviewed(patch, admission).await?,
+        None => engine.patch(patch).await?,
+    };
     policy_types::check_later(&call.shared.engine, &presented_kind, &written.object);
     if subresource != Subresource::Scale {
         call.present(&presented_kind, &mut written.object).await?;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longshore_engine::{Engine, Error, Review, ReviewStage, Reviewer};
-use longshore_model::KindInfo;
+use longshore_engine::{Dependency, Engine, Error, Review, ReviewStage, Reviewer};
+use longshore_model::{KindInfo, MessageList};
 use serde_json::Value;
 
 use super::{
@@ -13,16 +13,12 @@ use super::{
     message::Objects,
     node_restriction::{Change, NodeRestriction},
     refusal::Refusal,
+    write_rules::{Dependencies, WriteRule},
 };
-
-/// Characters of all warnings of a request from which they are shortened, and
-/// of each shortened warning (as in Kubernetes).
-const MAX_WARNING_CHARACTERS: usize = 4096;
-const SHORT_WARNING_CHARACTERS: usize = 256;
 
 /// The warnings of webhooks, which the response of the request carries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Warnings(Arc<Mutex<MessageList>>);
 
 impl Warnings {
     pub(super) fn add(&self, warnings: Vec<String>) {
@@ -37,24 +33,10 @@ impl Warnings {
         }
     }
 
-    /// Returns the warnings, shortened if there are many.
+    /// Returns the warnings.
     pub(crate) fn take(&self) -> Vec<String> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = std::mem::take(&mut *all);
-        let count = |all: &[String]| all.iter().map(|one| one.chars().count()).sum::<usize>();
-        if count(&all) <= MAX_WARNING_CHARACTERS {
-            return all;
-        }
-        for warning in &mut all {
-            *warning = warning.chars().take(SHORT_WARNING_CHARACTERS).collect();
-        }
-        let mut left = MAX_WARNING_CHARACTERS;
-        all.retain(|warning| {
-            let rest = left.checked_sub(warning.chars().count());
-            left = rest.unwrap_or(0);
-            rest.is_some()
-        });
-        all
+        std::mem::take(&mut *all).into_vec()
     }
 }
 
@@ -69,6 +51,10 @@ pub(crate) struct Admission {
     pub(super) converter: Option<Converter>,
     /// Restricts the changes, if the user is a node.
     pub(super) restriction: Option<NodeRestriction>,
+    /// The rules about the writes of the user.
+    pub(super) rules: Vec<Box<dyn WriteRule>>,
+    /// The objects that were read.
+    pub(super) dependencies: Dependencies,
 }
 
 impl Admission {
@@ -97,12 +83,28 @@ impl Admission {
         let own = self.attributes.name.as_str();
         restriction.check(&Change {
             engine: &self.engine,
+            dependencies: &self.dependencies,
             attributes: &self.attributes,
             operation,
             name: if own.is_empty() { name } else { own },
             object: objects.object.as_ref().unwrap_or(&Value::Null),
             old_object: objects.old_object.as_ref().unwrap_or(&Value::Null),
         })
+    }
+
+    /// Checks the rules of a stage. `after` is the object of the write.
+    fn check_rules(
+        &self,
+        stage: ReviewStage,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) -> Result<(), Error> {
+        for rule in self.rules.iter().filter(|rule| rule.stage() == stage) {
+            // Before the rule reads them.
+            self.dependencies.add(rule.dependency());
+            rule.check(before, after.unwrap_or(&Value::Null))?;
+        }
+        Ok(())
     }
 
     /// Returns the objects in another version of their kind.
@@ -193,13 +195,30 @@ impl Reviewer for Admission {
             self.restrict(operation, &review.name, &objects)?;
         }
         match review.stage {
-            ReviewStage::Mutating => self.mutate(operation, objects).await,
-            ReviewStage::Validating => self.validate(operation, &objects).await.map(|()| None),
+            ReviewStage::Mutating => {
+                let object = self.mutate(operation, objects).await?;
+                let before = review.old_object.as_ref();
+                self.check_rules(review.stage, before, object.as_ref())?;
+                Ok(object)
+            }
+            ReviewStage::Validating => {
+                let (before, after) = (&objects.old_object, &objects.object);
+                self.check_rules(review.stage, before.as_ref(), after.as_ref())?;
+                self.validate(operation, &objects).await.map(|()| None)
+            }
             ReviewStage::Deleting => {
                 self.mutate(operation, objects.clone()).await?;
                 self.validate(operation, &objects).await.map(|()| None)
             }
         }
+    }
+
+    fn dependencies(&self) -> Vec<Dependency> {
+        self.dependencies.all()
+    }
+
+    fn forget_dependencies(&self) {
+        self.dependencies.clear();
     }
 
     async fn convert(&self, object: Value, version: &str) -> Result<Value, Error> {

@@ -19,6 +19,7 @@ mod policies;
 mod refusal;
 mod rules;
 mod selection;
+mod write_rules;
 
 use std::{
     collections::HashMap,
@@ -32,6 +33,7 @@ pub(crate) use attributes::{Attributes, Operation, Resource};
 
 pub(crate) use conversion::Converter;
 pub(crate) use node_restriction::NodeRestriction;
+pub(crate) use write_rules::{Dependencies, WriteRule};
 
 use self::{
     client::{Address, Client},
@@ -47,11 +49,18 @@ pub(crate) struct Required {
     pub(crate) restriction: Option<NodeRestriction>,
     /// Whether the user's permission to read the parameters of a policy is checked.
     pub(crate) reads_parameters: bool,
+    /// The rules about the writes of the user.
+    pub(crate) rules: Vec<Box<dyn WriteRule>>,
+    /// The objects that admission reads.
+    pub(crate) dependencies: Dependencies,
 }
 
 impl Required {
     fn is_any(&self) -> bool {
-        self.converter.is_some() || self.restriction.is_some() || self.reads_parameters
+        self.converter.is_some()
+            || self.restriction.is_some()
+            || self.reads_parameters
+            || !self.rules.is_empty()
     }
 }
 
@@ -90,6 +99,8 @@ impl Webhooks {
             warnings: warnings.clone(),
             converter: required.converter,
             restriction: required.restriction,
+            rules: required.rules,
+            dependencies: required.dependencies,
         })
     }
 

@@ -19,6 +19,7 @@ mod http1_bytes;
 mod http2_frames;
 mod lists;
 mod logs;
+mod long_answers;
 mod long_responses;
 mod network;
 mod nodes;

@@ -12,6 +12,7 @@ mod hook;
 mod matching;
 mod mutation;
 mod operations;
+mod races;
 mod services;
 mod subresources;
 

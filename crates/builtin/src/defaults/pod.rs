@@ -114,7 +114,6 @@ pub(crate) fn on_update(before: &Object, pod: &mut Object) {
         "preemptionPolicy",
         "serviceAccountName",
         "serviceAccount",
-        "tolerations",
     ] {
         if !spec.contains_key(name) {
             json::copy(old, spec, name);

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use longshore_model::{StatusCause, name};
+use longshore_model::{CauseList, name};
 use serde_json::Value;
 
 use super::{
@@ -50,7 +50,7 @@ fn decoded(at: &FieldValue<'_>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-pub(crate) fn request(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn request(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let request = spec.get("request");
     let text = decoded(&request);
@@ -119,12 +119,7 @@ fn of_type<'a>(object: &'a Object, kind: &str) -> Vec<&'a Value> {
 }
 
 /// Validates a change of the status or of the approval.
-pub(crate) fn status(
-    before: &Object,
-    after: &Object,
-    approval: bool,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(crate) fn status(before: &Object, after: &Object, approval: bool, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let status = FieldValue::field(after, "status");
     let twice = |object, kind| of_type(object, kind).len() > 1;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::field_value::{Causes, FieldValue};
 use crate::cause::Cause;
@@ -11,7 +11,7 @@ const MAX_REASON_BYTES: usize = 1 << 10;
 const MAX_MESSAGE_BYTES: usize = 32 << 10;
 const INVALID_REASON: &str = "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-pub(super) fn check(conditions: &FieldValue<'_>, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(conditions: &FieldValue<'_>, causes: &mut CauseList) {
     let mut types = HashSet::new();
     for condition in conditions.items() {
         let kind = condition.get("type");
@@ -22,7 +22,7 @@ pub(super) fn check(conditions: &FieldValue<'_>, causes: &mut Vec<StatusCause>) 
     }
 }
 
-fn check_one(condition: &FieldValue<'_>, causes: &mut Vec<StatusCause>) {
+fn check_one(condition: &FieldValue<'_>, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let (kind, status) = (condition.get("type"), condition.get("status"));
     if kind.text().is_empty() {
@@ -96,7 +96,7 @@ mod tests {
             {},
         ]});
         let object = json!({"status": status});
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         let conditions = FieldValue::field(object.as_object().unwrap(), "status").get("conditions");
         check(&conditions, &mut causes);
         let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();

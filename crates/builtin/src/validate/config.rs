@@ -1,6 +1,6 @@
 //! Validation of Secrets and ConfigMaps.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 const MAX_DATA_BYTES: usize = 1 << 20;
 const KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-pub(super) fn key(path: &str, key: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn key(path: &str, key: &str, causes: &mut CauseList) {
     let path = format!("{path}[{key}]");
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     if key.is_empty() || !key.bytes().all(plain) {
@@ -44,7 +44,7 @@ fn decoded(text: &str) -> usize {
     text.trim_end_matches('=').len() * 3 / 4
 }
 
-pub(crate) fn secret(secret: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn secret(secret: &Object, causes: &mut CauseList) {
     let mut size = 0;
     for (name, value) in entries(secret, "data") {
         key("data", name, causes);
@@ -109,7 +109,7 @@ fn is_json(text: &str) -> bool {
     serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes).is_ok()
 }
 
-pub(crate) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn config_map(map: &Object, causes: &mut CauseList) {
     let mut size = 0;
     for (name, value) in entries(map, "data") {
         key("data", name, causes);
@@ -133,7 +133,7 @@ pub(crate) fn config_map(map: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn immutable(before: &Object, after: &Object, fields: &[&str], causes: &mut Vec<StatusCause>) {
+fn immutable(before: &Object, after: &Object, fields: &[&str], causes: &mut CauseList) {
     const FIXED: &str = "field is immutable when `immutable` is set";
     if before.get("immutable") != Some(&Value::Bool(true)) {
         return;
@@ -148,13 +148,13 @@ fn immutable(before: &Object, after: &Object, fields: &[&str], causes: &mut Vec<
     }
 }
 
-pub(crate) fn secret_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn secret_change(before: &Object, after: &Object, causes: &mut CauseList) {
     if before.get("type") != after.get("type") {
         causes.push(Cause::immutable("type", after.get("type")));
     }
     immutable(before, after, &["data"], causes);
 }
 
-pub(crate) fn config_map_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn config_map_change(before: &Object, after: &Object, causes: &mut CauseList) {
     immutable(before, after, &["data", "binaryData"], causes);
 }

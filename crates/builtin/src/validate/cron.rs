@@ -1,7 +1,7 @@
 //! Validation of CronJobs: cron schedules and time zones.
 
 use longshore_model::{
-    StatusCause,
+    CauseList,
     schedule::{Schedule, time_zone},
 };
 
@@ -19,7 +19,7 @@ use crate::{
 const MAX_NAME_LENGTH: usize = 52;
 
 /// Validates a CronJob.
-pub(crate) fn object(cron: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(cron: &Object, causes: &mut CauseList) {
     let name = json::text(cron, "metadata.name");
     if name.len() > MAX_NAME_LENGTH {
         let detail = format!("must be no more than {MAX_NAME_LENGTH} characters");

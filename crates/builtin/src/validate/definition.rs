@@ -1,6 +1,6 @@
 //! Validation of CustomResourceDefinitions.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use longshore_schema::{Structural, structural::rules};
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ const MAX_SELECTABLE_FIELDS: usize = 8;
 const APPROVED: &str = "api-approved.kubernetes.io";
 const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-pub(crate) fn object(definition: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(definition: &Object, causes: &mut CauseList) {
     let plural = json::text(definition, "spec.names.plural");
     let group = json::text(definition, "spec.group");
     let name = json::text(definition, "metadata.name");
@@ -49,7 +49,7 @@ pub(crate) fn object(definition: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let established = is_condition_true(before, "Established");
     let always = ["spec.group", "spec.names.plural"];
     let later: &[&str] = if established {
@@ -64,7 +64,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     }
 }
 
-fn spec(definition: &Object, group: &str, causes: &mut Vec<StatusCause>) {
+fn spec(definition: &Object, group: &str, causes: &mut CauseList) {
     if group.is_empty() {
         causes.push(Cause::required("spec.group", ""));
     } else {
@@ -99,7 +99,7 @@ fn spec(definition: &Object, group: &str, causes: &mut Vec<StatusCause>) {
     conversion(definition, causes);
 }
 
-fn names(names: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn names(names: &Object, path: &str, causes: &mut CauseList) {
     let mut check = |path: String, given: &str, name: &str, why: &str| {
         if !name.is_empty() && !is_label(name) {
             causes.push(Cause::invalid(&path, given, why));
@@ -149,7 +149,7 @@ fn shared<'a>(definition: &'a Object, field: &str) -> Option<&'a Value> {
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-fn all_versions(definition: &Object, causes: &mut Vec<StatusCause>) {
+fn all_versions(definition: &Object, causes: &mut CauseList) {
     let shown = || {
         let versions = versions(definition).map(|version| json::text(version, "name"));
         Value::from(versions.collect::<Vec<_>>())
@@ -202,7 +202,7 @@ fn has_status(version: &Object) -> bool {
     json::at(version, "subresources.status").is_some()
 }
 
-fn one_version(definition: &Object, version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn one_version(definition: &Object, version: &Object, path: &str, causes: &mut CauseList) {
     if let Some(Value::String(warning)) = version.get("deprecationWarning") {
         let path = format!("{path}.deprecationWarning");
         let mut say = |why| causes.push(Cause::invalid(&path, warning.as_str(), why));
@@ -233,7 +233,7 @@ fn one_version(definition: &Object, version: &Object, path: &str, causes: &mut V
     }
 }
 
-fn schema(version: &Object, path: &str, has_status: bool, causes: &mut Vec<StatusCause>) {
+fn schema(version: &Object, path: &str, has_status: bool, causes: &mut CauseList) {
     if let Some(schema) = json::at(version, "schema.openAPIV3Schema") {
         let path = format!("{path}.openAPIV3Schema");
         let mut found = rules::check(schema, &path, has_status);
@@ -243,7 +243,7 @@ fn schema(version: &Object, path: &str, has_status: bool, causes: &mut Vec<Statu
     }
 }
 
-fn json_path(text: &str, path: &str, causes: &mut Vec<StatusCause>) -> bool {
+fn json_path(text: &str, path: &str, causes: &mut CauseList) -> bool {
     let simple = text.starts_with('.');
     if text.is_empty() {
         causes.push(Cause::required(path, ""));
@@ -254,7 +254,7 @@ fn json_path(text: &str, path: &str, causes: &mut Vec<StatusCause>) -> bool {
     simple
 }
 
-fn subresources(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn subresources(version: &Object, path: &str, causes: &mut CauseList) {
     let Some(Value::Object(scale)) = json::at(version, "subresources.scale") else {
         return;
     };
@@ -281,7 +281,7 @@ fn subresources(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn columns(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn columns(version: &Object, path: &str, causes: &mut CauseList) {
     for (index, column) in json::items(version, "additionalPrinterColumns").enumerate() {
         let path = format!("{path}[{index}]");
         if json::text(column, "name").is_empty() {
@@ -305,7 +305,7 @@ fn columns(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn selectable(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn selectable(version: &Object, path: &str, causes: &mut CauseList) {
     let fields: Vec<&Object> = json::items(version, "selectableFields").collect();
     if fields.is_empty() {
         return;
@@ -353,7 +353,7 @@ fn selectable(version: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn stored_versions(definition: &Object, causes: &mut Vec<StatusCause>) {
+fn stored_versions(definition: &Object, causes: &mut CauseList) {
     let path = "status.storedVersions";
     let stored = json::at(definition, path)
         .and_then(Value::as_array)
@@ -382,7 +382,7 @@ fn stored_versions(definition: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn conversion(definition: &Object, causes: &mut Vec<StatusCause>) {
+fn conversion(definition: &Object, causes: &mut CauseList) {
     let path = "spec.conversion";
     let none = Object::new();
     let conversion = json::at(definition, path)
@@ -425,7 +425,7 @@ fn conversion(definition: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// API groups of the Kubernetes project are reserved for approved kinds.
-fn approval(definition: &Object, group: &str, causes: &mut Vec<StatusCause>) {
+fn approval(definition: &Object, group: &str, causes: &mut CauseList) {
     let own = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
     if !own("k8s.io") && !own("kubernetes.io") {
         return;

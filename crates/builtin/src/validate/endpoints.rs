@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, net::IpAddr};
 
-use longshore_model::{StatusCause, network};
+use longshore_model::{CauseList, StatusCause, network};
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -63,7 +63,7 @@ fn require_reachable(at: &FieldValue<'_>, may_be_loopback: bool, causes: &mut Ca
     }
 }
 
-pub(crate) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn endpoints(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let is_api_server = is_api_server(object);
     for subset in FieldValue::field(object, "subsets").items() {
@@ -101,7 +101,7 @@ pub(crate) fn endpoints(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn slice(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let kind = FieldValue::field(object, "addressType");
     if kind.text().is_empty() {

@@ -1,6 +1,6 @@
 //! Validation of Events.
 
-use longshore_model::{StatusCause, name};
+use longshore_model::{CauseList, name};
 
 use crate::{
     cause::Cause,
@@ -13,7 +13,7 @@ const MAX_FIELD_LENGTH: usize = 128;
 const MAX_NOTE_LENGTH: usize = 1024;
 
 /// Validates an Event: it is in the namespace of the object that it refers to.
-pub(crate) fn object(event: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(event: &Object, causes: &mut CauseList) {
     if !json::text(event, "eventTime").is_empty() {
         return timed(event, causes);
     }
@@ -29,7 +29,7 @@ pub(crate) fn object(event: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates Events that have an `eventTime`, in both groups.
-fn timed(event: &Object, causes: &mut Vec<StatusCause>) {
+fn timed(event: &Object, causes: &mut CauseList) {
     let namespace = json::text(event, "metadata.namespace");
     let about = json::text(event, "involvedObject.namespace");
     if about.is_empty() && !matches!(namespace, "default" | "kube-system") {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::{Quantity, StatusCause};
+use longshore_model::{CauseList, Quantity};
 use serde_json::{Map, Value};
 
 use super::meta;
@@ -144,7 +144,7 @@ impl<'a> FieldValue<'a> {
 }
 
 /// Collects validation errors.
-pub(super) struct Causes<'c>(pub(super) &'c mut Vec<StatusCause>);
+pub(super) struct Causes<'c>(pub(super) &'c mut CauseList);
 
 impl Causes<'_> {
     pub(super) fn required(&mut self, at: &FieldValue<'_>, detail: &str) {

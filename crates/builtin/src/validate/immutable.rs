@@ -1,6 +1,6 @@
 //! Fields that are immutable after creation.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::field_value::{Causes, FieldValue};
@@ -10,17 +10,12 @@ use crate::{
 };
 
 /// Validates that the selector has not changed.
-pub(crate) fn selector(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn selector(before: &Object, after: &Object, causes: &mut CauseList) {
     fixed(before, after, &["spec.selector"], causes);
 }
 
 /// Reports changed fields of the spec or of the object.
-pub(crate) fn fixed(
-    before: &Object,
-    after: &Object,
-    paths: &[&str],
-    causes: &mut Vec<StatusCause>,
-) {
+pub(crate) fn fixed(before: &Object, after: &Object, paths: &[&str], causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     for path in paths {
         let walk = |object| {
@@ -37,7 +32,7 @@ pub(crate) fn fixed_without_value(
     before: &Object,
     after: &Object,
     paths: &[&str],
-    causes: &mut Vec<StatusCause>,
+    causes: &mut CauseList,
 ) {
     for path in paths {
         if json::at(before, path) != json::at(after, path) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -17,7 +17,7 @@ const PATH_TYPES: &[&str] = &["Exact", "ImplementationSpecific", "Prefix"];
 const WILDCARD: &str = r"a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const CLASS: &str = "kubernetes.io/ingress.class";
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (backend_, rules) = (spec.get("defaultBackend"), spec.get("rules"));
     if rules.len() == 0 && !backend_.is_set() {
@@ -57,7 +57,7 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validation of new Ingresses only: the class may be specified only once.
-pub(crate) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn new_object(object: &Object, causes: &mut CauseList) {
     let annotations = FieldValue::field(object, "metadata").get("annotations");
     let (old, new) = (
         annotations.get(CLASS),
@@ -74,7 +74,7 @@ fn host(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if !name.text().contains('*') {
         return causes.subdomain(name);
     }
-    let mut problems = Vec::new();
+    let mut problems = CauseList::new();
     meta::subdomain(
         "",
         name.text().strip_prefix("*.").unwrap_or("*"),
@@ -162,7 +162,7 @@ fn backend(backend: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn class(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let controller = spec.get("controller");
     if controller.text().is_empty() {
@@ -170,7 +170,7 @@ pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
     } else if controller.text().len() > 250 {
         causes.0.push(Cause::too_long(&controller.path, 250));
     } else {
-        let mut problems = Vec::new();
+        let mut problems = CauseList::new();
         let (prefix, rest) = controller.text().split_once('/').unwrap_or_default();
         meta::subdomain("", prefix, &mut problems);
         if rest.is_empty() || !problems.is_empty() {

@@ -1,6 +1,6 @@
 //! Validation of Jobs.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::{meta, pod};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Validates a Job.
-pub(crate) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(job: &Object, causes: &mut CauseList) {
     if let Some(Value::Object(own)) = job.get("spec") {
         generated(job, own, causes);
         spec(own, "spec", causes);
@@ -20,7 +20,7 @@ pub(crate) fn object(job: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Without `manualSelector`, the server generates the selector and the matching
 /// labels. Labels of the user must not contradict them.
-fn generated(job: &Object, spec: &Object, causes: &mut Vec<StatusCause>) {
+fn generated(job: &Object, spec: &Object, causes: &mut CauseList) {
     let manual = json::at(spec, "manualSelector").and_then(Value::as_bool);
     let Some(selector) = spec.get("selector").filter(|_| manual != Some(true)) else {
         return;
@@ -62,7 +62,7 @@ fn generated(job: &Object, spec: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates the spec of a Job or of a Job template.
-pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn spec(spec: &Object, path: &str, causes: &mut CauseList) {
     for field in [
         "parallelism",
         "completions",
@@ -116,7 +116,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
 }
 
 /// The selector must match the pod template.
-fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
+fn selector(spec: &Object, causes: &mut CauseList) {
     let wanted = json::at(spec, "selector.matchLabels").and_then(Value::as_object);
     let labels = json::at(spec, "template.metadata.labels").and_then(Value::as_object);
     let selects = wanted.is_none_or(|wanted| {
@@ -137,7 +137,7 @@ fn selector(spec: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a change of a Job.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
     else {
@@ -163,30 +163,72 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     if old.get("completions") != new.get("completions") && !elastic {
         causes.push(Cause::immutable("spec.completions", new.get("completions")));
     }
-    // The scheduling constraints of a suspended Job that has never started may
-    // change.
-    let waiting = json::at(old, "suspend") == Some(&Value::Bool(true))
-        && json::at(before, "status.startTime").is_none();
-    let (mut was, is) = (old.get("template").cloned(), new.get("template"));
-    if let (true, Some(was), Some(is)) = (waiting, was.as_mut(), is) {
-        let placement = ["nodeSelector", "tolerations", "affinity", "schedulingGates"];
-        if let (Some(Value::Object(was)), Some(Value::Object(is))) =
-            (was.get_mut("spec"), is.get("spec"))
-        {
-            placement
-                .iter()
-                .for_each(|field| json::copy(is, was, field));
+    match has_mutable_template(before) {
+        true => suspended_template(old, new, causes),
+        false if old.get("template") != new.get("template") => {
+            causes.push(Cause::immutable("spec.template", new.get("template")));
         }
-        if let (Some(Value::Object(was)), Some(Value::Object(is))) =
-            (was.get_mut("metadata"), is.get("metadata"))
-        {
-            ["labels", "annotations"]
-                .iter()
-                .for_each(|field| json::copy(is, was, field));
+        false => {}
+    }
+}
+
+/// Returns true if a Job is suspended and has no pods that were made from its template.
+fn has_mutable_template(job: &Object) -> bool {
+    let conditions = json::at(job, "status.conditions").and_then(Value::as_array);
+    let mut conditions = conditions.into_iter().flatten();
+    let is_suspended = json::at(job, "spec.suspend") == Some(&Value::Bool(true));
+    let has_stopped = json::at(job, "status.startTime").is_none()
+        || conditions
+            .any(|condition| condition["type"] == "Suspended" && condition["status"] == "True");
+    let active = json::number(job, "status.active").unwrap_or_default();
+    is_suspended && has_stopped && active == 0
+}
+
+/// In the template of a suspended Job, the metadata, the scheduling constraints and the resources
+/// of containers may change.
+fn suspended_template(old: &Object, new: &Object, causes: &mut CauseList) {
+    let spec = |job| json::at(job, "template.spec").and_then(Value::as_object);
+    let (Some(was), Some(is)) = (spec(old), spec(new)) else {
+        if old.get("template") != new.get("template") {
+            causes.push(Cause::immutable("spec.template", new.get("template")));
+        }
+        return;
+    };
+    let mut was = was.clone();
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        json::copy(is, &mut was, field);
+    }
+    copy_node_affinity(is, &mut was);
+    for list in ["containers", "initContainers"] {
+        if json::items(&was, list).count() != json::items(is, list).count() {
+            continue;
+        }
+        for (was, is) in json::items_mut(&mut was, list).zip(json::items(is, list)) {
+            if json::text(was, "name") == json::text(is, "name") {
+                json::copy(is, was, "resources");
+            }
         }
     }
-    if was.as_ref() != is {
-        causes.push(Cause::immutable("spec.template", is));
+    if was != *is {
+        let value = json::at(new, "template.spec");
+        causes.push(Cause::immutable("spec.template.spec", value));
+    }
+}
+
+/// Copies the affinity to nodes. The affinity to pods stays.
+fn copy_node_affinity(from: &Object, to: &mut Object) {
+    let empty = Object::new();
+    let of = |spec: &Object| spec.get("affinity").and_then(Value::as_object).cloned();
+    let (new, old) = (of(from), of(to));
+    let mut affinity = old.clone().unwrap_or_default();
+    json::copy(
+        new.as_ref().unwrap_or(&empty),
+        &mut affinity,
+        "nodeAffinity",
+    );
+    match (new, affinity.is_empty()) {
+        (None, true) => drop(to.remove("affinity")),
+        _ => drop(to.insert("affinity".into(), affinity.into())),
     }
 }
 
@@ -203,7 +245,7 @@ mod tests {
             let job = json!({"metadata": {"name": "a", "uid": "u"}, "spec": {
                 "selector": {"matchLabels": selector}, "template": {"metadata": {"labels": labels}},
             }});
-            let (job, mut causes) = (job.as_object().unwrap().clone(), Vec::new());
+            let (job, mut causes) = (job.as_object().unwrap().clone(), CauseList::new());
             let spec = job["spec"].as_object().unwrap().clone();
             generated(&job, &spec, &mut causes);
             let reported = causes

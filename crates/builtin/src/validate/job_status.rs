@@ -5,7 +5,7 @@
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Validates a change of a Job's status.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let change = Change {
         before: State::of(before),
         after: State::of(after),
@@ -28,7 +28,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
 }
 
 /// Validates the counters themselves and the uncounted pods.
-fn numbers(job: &Object, causes: &mut Vec<StatusCause>) {
+fn numbers(job: &Object, causes: &mut CauseList) {
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         let path = format!("status.{field}");
         not_negative(job, &path, &path, causes);
@@ -133,7 +133,7 @@ impl<'a> Change<'a> {
         self.before.status(field) != self.after.status(field)
     }
 
-    fn conditions(&self, causes: &mut Vec<StatusCause>) {
+    fn conditions(&self, causes: &mut CauseList) {
         let State {
             complete,
             failed,
@@ -188,7 +188,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    fn times(&self, causes: &mut Vec<StatusCause>) {
+    fn times(&self, causes: &mut CauseList) {
         const START: &str = "status.startTime";
         const COMPLETION: &str = "status.completionTime";
         let (before, after) = (&self.before, &self.after);
@@ -240,7 +240,7 @@ impl<'a> Change<'a> {
     }
 
     /// A finished Job has no active pods, and no more pods are ready than active.
-    fn pods(&self, causes: &mut Vec<StatusCause>) {
+    fn pods(&self, causes: &mut CauseList) {
         let after = &self.after;
         let finishes = self.differs(State::finished);
         let mut report = |is_wrong: bool, field: &str, detail: &str| {
@@ -274,7 +274,7 @@ impl<'a> Change<'a> {
         );
     }
 
-    fn indexes(&self, causes: &mut Vec<StatusCause>) {
+    fn indexes(&self, causes: &mut CauseList) {
         let (completed, failed) = ("completedIndexes", "failedIndexes");
         let completions = self.after.spec("completions").and_then(Value::as_i64);
         let limited = self.after.spec("backoffLimitPerIndex").is_some();
@@ -336,7 +336,7 @@ impl<'a> Change<'a> {
         both.next()
     }
 
-    fn counters(&self, causes: &mut Vec<StatusCause>) {
+    fn counters(&self, causes: &mut CauseList) {
         let spec = |field| self.after.spec(field);
         // Indexed Jobs can be scaled down.
         let scales = spec("completionMode") == Some(&"Indexed".into())

@@ -1,13 +1,13 @@
 //! Validation of Leases.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use crate::{
     cause::Cause,
     json::{self, Object},
 };
 
-pub(crate) fn object(lease: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(lease: &Object, causes: &mut CauseList) {
     for field in ["spec.leaseDurationSeconds", "spec.leaseTransitions"] {
         let least = i64::from(field == "spec.leaseDurationSeconds");
         if let Some(number) = json::number(lease, field).filter(|number| *number < least) {

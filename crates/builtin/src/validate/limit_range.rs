@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -44,7 +44,7 @@ pub(super) fn is_huge_pages(name: &str) -> bool {
 }
 
 /// Validates a resource name.
-pub(super) fn resource_name(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn resource_name(path: &str, name: &str, causes: &mut CauseList) {
     let before = causes.len();
     meta::qualified(path, name, causes);
     if causes.len() == before && !name.contains('/') && !is_standard(name) && !is_huge_pages(name) {
@@ -59,7 +59,7 @@ pub(super) fn is_standard(name: &str) -> bool {
 }
 
 /// Validates the name of a container resource.
-pub(super) fn container_resource(path: &str, name: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn container_resource(path: &str, name: &str, causes: &mut CauseList) {
     resource_name(path, name, causes);
     if !name.contains('/') && !CONTAINER.contains(&name) && !is_huge_pages(name) {
         let detail = "must be a standard resource for containers";
@@ -99,7 +99,7 @@ fn ordered(
     }
 }
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let mut kinds = HashSet::new();
     for limit in FieldValue::field(object, "spec").get("limits").items() {

@@ -1,6 +1,6 @@
 //! Validation of names and metadata, common to all kinds.
 
-use longshore_model::{KindInfo, StatusCause, name};
+use longshore_model::{CauseList, KindInfo, StatusCause, name};
 use longshore_schema::registry;
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ fn length(limit: usize) -> String {
 }
 
 /// Validates a DNS label.
-pub(super) fn label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn label(path: &str, text: &str, causes: &mut CauseList) {
     if text.len() > 63 {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
@@ -45,7 +45,7 @@ fn is_lower_case_label(text: &str) -> bool {
 }
 
 /// Validates a DNS subdomain.
-pub(super) fn subdomain(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn subdomain(path: &str, text: &str, causes: &mut CauseList) {
     if text.len() > 253 {
         causes.push(Cause::invalid(path, text, &length(253)));
     } else if name::dns_subdomain("name", text).is_err() {
@@ -53,7 +53,7 @@ pub(super) fn subdomain(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(super) fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn service_label(path: &str, text: &str, causes: &mut CauseList) {
     if text.len() > 63 {
         causes.push(Cause::invalid(path, text, &length(63)));
     }
@@ -63,7 +63,7 @@ pub(super) fn service_label(path: &str, text: &str, causes: &mut Vec<StatusCause
 }
 
 /// Validates a label value.
-pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn label_value(path: &str, value: &str, causes: &mut CauseList) {
     if value.len() > 63 {
         let detail = "must be no more than 63 bytes";
         causes.push(Cause::invalid(path, value, detail));
@@ -73,7 +73,7 @@ pub(super) fn label_value(path: &str, value: &str, causes: &mut Vec<StatusCause>
 }
 
 /// Validates a qualified name: `example.org/name` or `name`.
-pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn qualified(path: &str, text: &str, causes: &mut CauseList) {
     let (prefix, name) = match text.rsplit_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
         None => (None, text),
@@ -101,7 +101,7 @@ pub(super) fn qualified(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates one segment of a URL path.
-pub(super) fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn path_segment(path: &str, text: &str, causes: &mut CauseList) {
     if text == "." || text == ".." {
         causes.push(Cause::invalid(path, text, &format!("may not be '{text}'")));
     }
@@ -117,7 +117,7 @@ pub(super) fn path_segment(path: &str, text: &str, causes: &mut Vec<StatusCause>
 }
 
 /// Validates labels.
-pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<StatusCause>) {
+pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut CauseList) {
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
         let value = value.as_str().unwrap_or_default();
         qualified(path, key, causes);
@@ -129,7 +129,7 @@ pub(super) fn labels(path: &str, labels: Option<&Value>, causes: &mut Vec<Status
 const FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 /// Validates a name by the rule of its kind.
-fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCause>) {
+fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut CauseList) {
     match rule {
         NameRule::Label => label(path, own, causes),
         NameRule::Subdomain => subdomain(path, own, causes),
@@ -150,7 +150,7 @@ fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Ve
 }
 
 /// Validates the name of a bundle, which begins with its signer.
-fn signed_name(path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCause>) {
+fn signed_name(path: &str, own: &str, object: &Object, causes: &mut CauseList) {
     let signer = json::text(object, "spec.signerName");
     if signer.is_empty() {
         if own.contains(':') {
@@ -179,8 +179,8 @@ fn signed_name(path: &str, own: &str, object: &Object, causes: &mut Vec<StatusCa
 }
 
 /// Validates the name and metadata of an object.
-pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> CauseList {
+    let mut causes = CauseList::new();
     let rule = rules.name;
     let prefix = json::text(object, "metadata.generateName");
     if !prefix.is_empty() {
@@ -241,7 +241,7 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec
     causes
 }
 
-fn annotations(object: &Object, causes: &mut Vec<StatusCause>) {
+fn annotations(object: &Object, causes: &mut CauseList) {
     let annotations = json::at(object, "metadata.annotations").and_then(Value::as_object);
     let mut size = 0;
     for (key, value) in annotations.into_iter().flatten() {
@@ -262,7 +262,7 @@ fn annotations(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn owners(object: &Object, causes: &mut Vec<StatusCause>) {
+fn owners(object: &Object, causes: &mut CauseList) {
     let Some(Value::Object(metadata)) = object.get("metadata") else {
         return;
     };
@@ -314,7 +314,7 @@ fn strings<'a>(object: &'a Object, path: &str) -> impl Iterator<Item = &'a str> 
 pub fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
     let began = |object| json::at(object, "metadata.deletionTimestamp").cloned();
     let grace = |object| json::at(object, "metadata.deletionGracePeriodSeconds").cloned();
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     let mut immutable = |field: &str, value: Value| {
         causes.push(Cause::invalid(field, value, "field is immutable"));
     };
@@ -324,20 +324,20 @@ pub fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
     if let Some(value) = grace(sent).filter(|value| grace(before).as_ref() != Some(value)) {
         immutable("metadata.deletionGracePeriodSeconds", value);
     }
-    causes
+    causes.into_vec()
 }
 
 /// Validates a change of metadata.
-pub(super) fn change(before: &Object, after: &Object) -> Vec<StatusCause> {
+pub(super) fn change(before: &Object, after: &Object) -> CauseList {
     if json::at(before, "metadata.deletionTimestamp").is_none() {
-        return Vec::new();
+        return CauseList::new();
     }
     let old: Vec<&str> = strings(before, "metadata.finalizers").collect();
     let new: Vec<&str> = strings(after, "metadata.finalizers")
         .filter(|name| !old.contains(name))
         .collect();
     if new.is_empty() {
-        return Vec::new();
+        return CauseList::new();
     }
     let detail = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
@@ -346,7 +346,7 @@ pub(super) fn change(before: &Object, after: &Object) -> Vec<StatusCause> {
             .collect::<Vec<_>>()
             .join(", ")
     );
-    vec![Cause::forbidden("metadata.finalizers", &detail)]
+    CauseList::from_iter([Cause::forbidden("metadata.finalizers", &detail)])
 }
 
 #[cfg(test)]
@@ -360,14 +360,14 @@ mod tests {
     fn names_of_trust_bundles_begin_with_the_signer() {
         let problem = |own: &str, signer: &str| {
             let object = json!({"spec": {"signerName": signer}});
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             signed_name(
                 "metadata.name",
                 own,
                 object.as_object().unwrap(),
                 &mut causes,
             );
-            causes.pop().map(|cause| cause.message)
+            causes.into_vec().pop().map(|cause| cause.message)
         };
         assert_eq!(problem("a.b", ""), None);
         assert_eq!(problem("a.example:signer:x", "a.example/signer"), None);

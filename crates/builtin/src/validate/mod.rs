@@ -44,7 +44,7 @@ pub(crate) mod workload;
 mod zero_values;
 
 use jiff::Timestamp;
-use longshore_model::{KindInfo, StatusCause};
+use longshore_model::{CauseList, KindInfo, StatusCause};
 
 pub use meta::deletion;
 
@@ -56,7 +56,7 @@ pub fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec<Status
     let mut causes = meta::object(kind, rules, object);
     (rules.validate)(object, &mut causes);
     zero_values::show_as_zero(kind, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates a namespace when its finalizers are updated.
@@ -64,15 +64,15 @@ pub fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec<Status
 pub fn finalized(kind: &KindInfo, rules: &KindRules, namespace: &Object) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, rules, namespace);
     node::finalized_namespace(namespace, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates what applies only to new objects.
 #[must_use]
 pub fn new_object(rules: &KindRules, object: &Object) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     (rules.validate_new)(object, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates a change.
@@ -80,7 +80,7 @@ pub fn new_object(rules: &KindRules, object: &Object) -> Vec<StatusCause> {
 pub fn change(rules: &KindRules, before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = meta::change(before, after);
     (rules.validate_update)(before, after, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates metadata that a status update changed.
@@ -93,7 +93,7 @@ pub fn metadata(
 ) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, rules, after);
     causes.extend(meta::change(before, after));
-    causes
+    causes.into_vec()
 }
 
 /// Validates a change of the status, which happens at a time.
@@ -104,10 +104,10 @@ pub fn status(
     after: &Object,
     now: Timestamp,
 ) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     (rules.validate_status)(before, after, &mut causes);
     (rules.validate_status_now)(before, after, now, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates a change of the ephemeral containers of a pod.
@@ -115,7 +115,7 @@ pub fn status(
 pub fn ephemeral_containers(before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = meta::change(before, after);
     pod::ephemeral::change(before, after, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates a change of the resources of a pod.
@@ -123,13 +123,13 @@ pub fn ephemeral_containers(before: &Object, after: &Object) -> Vec<StatusCause>
 pub fn resize(before: &Object, after: &Object) -> Vec<StatusCause> {
     let mut causes = meta::change(before, after);
     pod::resize::change(before, after, &mut causes);
-    causes
+    causes.into_vec()
 }
 
 /// Validates the approval of a certificate signing request.
 #[must_use]
 pub fn approval(before: &Object, after: &Object) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     certificate::status(before, after, true, &mut causes);
-    causes
+    causes.into_vec()
 }

@@ -1,6 +1,6 @@
 //! Validation of NetworkPolicies, IPAddresses and ServiceCIDRs.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     address::{is_inside, network},
@@ -11,7 +11,7 @@ use crate::{cause::Cause, json::Object};
 
 const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
-pub(crate) fn policy(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn policy(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     selector::check(&spec.get("podSelector"), causes);
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
@@ -89,7 +89,7 @@ fn ip_block(block: &FieldValue<'_>, causes: &mut Causes<'_>) {
 }
 
 /// Validates the reference to the object that uses the address.
-pub(crate) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn ip_address(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let parent = FieldValue::field(object, "spec").get("parentRef");
     if !parent.is_set() {
@@ -103,7 +103,7 @@ pub(crate) fn ip_address(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a change: existing CIDR blocks cannot be changed.
-pub(crate) fn service_cidr_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn service_cidr_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let cidrs = |object| FieldValue::field(object, "spec").get("cidrs");
     let (old, new) = (cidrs(before), cidrs(after));
@@ -116,7 +116,7 @@ pub(crate) fn service_cidr_change(before: &Object, after: &Object, causes: &mut 
 }
 
 /// At most one CIDR block per IP family.
-pub(crate) fn service_cidr(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn service_cidr(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let cidrs = FieldValue::field(object, "spec").get("cidrs");
     if cidrs.len() == 0 {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::{
@@ -17,7 +17,7 @@ use crate::{
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-pub(crate) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn node(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     for taint in spec.get("taints").with_path("metadata.taints").items() {
@@ -79,7 +79,7 @@ fn pod_networks(networks: &FieldValue<'_>, causes: &mut Causes<'_>) {
 }
 
 /// Validates a change of a node: only taints and `unschedulable` may change.
-pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut CauseList) {
     const OTHER: &str = "node updates may only change labels, taints, or capacity";
     let mut other = false;
     for field in ["podCIDRs", "providerID"] {
@@ -107,7 +107,7 @@ pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
 }
 
 /// Validates a namespace. The errors of all finalizers have the same path.
-pub(crate) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn namespace(object: &Object, causes: &mut CauseList) {
     for finalizer in FieldValue::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer.with_path("spec.finalizers"), causes);
     }
@@ -115,13 +115,13 @@ pub(crate) fn namespace(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Validates a namespace when its finalizers are updated. Here, the error of
 /// each finalizer has its own path.
-pub(super) fn finalized_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(super) fn finalized_namespace(object: &Object, causes: &mut CauseList) {
     for finalizer in FieldValue::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer, causes);
     }
 }
 
-fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut Vec<StatusCause>) {
+fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     causes.qualified(finalizer);
     if !finalizer.text().contains('/') && finalizer.text() != "kubernetes" {
@@ -133,12 +133,12 @@ fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut Vec<StatusCause>
 /// Validates the status of a namespace: its phase is `Active` unless it is
 /// being deleted.
 /// Requires valid labels of the Pod Security Standards in a new namespace.
-pub(crate) fn new_namespace(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn new_namespace(object: &Object, causes: &mut CauseList) {
     causes.extend(label_problems(&labels(object)));
 }
 
 /// Requires valid labels of the Pod Security Standards, unless they are unchanged.
-pub(crate) fn namespace_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn namespace_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let problems = label_problems(&labels(after));
     if problems != label_problems(&labels(before)) {
         causes.extend(problems);
@@ -152,7 +152,7 @@ fn labels(object: &Object) -> BTreeMap<String, String> {
     labels.collect()
 }
 
-pub(crate) fn namespace_status(after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn namespace_status(after: &Object, causes: &mut CauseList) {
     let phase = json::text(after, "status.phase");
     let deleted = json::at(after, "metadata.deletionTimestamp").is_some();
     let (expected, when) = if deleted {

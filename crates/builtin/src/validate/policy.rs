@@ -1,6 +1,6 @@
 //! Validation of PodDisruptionBudgets and PriorityClasses.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -19,7 +19,7 @@ const SYSTEM_CLASSES: [(&str, i64); 2] = [
     ("system-cluster-critical", 2_000_000_000),
 ];
 
-pub(crate) fn budget(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn budget(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (least, most) = (spec.get("minAvailable"), spec.get("maxUnavailable"));
     if least.is_set() && most.is_set() {
@@ -34,7 +34,7 @@ pub(crate) fn budget(object: &Object, causes: &mut Vec<StatusCause>) {
     causes.one_of_if_set(&policy, &["AlwaysAllow", "IfHealthyBudget"]);
 }
 
-pub(crate) fn budget_status(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn budget_status(object: &Object, causes: &mut CauseList) {
     let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for field in [
         "disruptionsAllowed",
@@ -46,7 +46,7 @@ pub(crate) fn budget_status(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn priority(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn priority(object: &Object, causes: &mut CauseList) {
     let (name, value) = (
         json::text(object, "metadata.name"),
         json::number(object, "value").unwrap_or_default(),
@@ -75,7 +75,7 @@ pub(crate) fn priority(object: &Object, causes: &mut Vec<StatusCause>) {
     Causes(causes).one_of_if_set(&policy, &["PreemptLowerPriority", "Never"]);
 }
 
-pub(crate) fn priority_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn priority_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let value = |object| json::number(object, "value").unwrap_or_default();
     if value(before) != value(after) {
         causes.push(Cause::forbidden(

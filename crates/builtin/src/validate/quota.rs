@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -90,7 +90,7 @@ fn scopes(all: &FieldValue<'_>, named: &[&str], hard: &FieldValue<'_>, causes: &
     }
 }
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let hard = spec.get("hard");
     amounts(&hard, causes);
@@ -131,6 +131,6 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     );
 }
 
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     immutable::fixed(before, after, &["spec.scopes"], causes);
 }

@@ -1,6 +1,6 @@
 //! Validation of roles and role bindings.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -38,11 +38,11 @@ fn rules(object: &Object, namespaced: bool, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn role(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn role(object: &Object, causes: &mut CauseList) {
     rules(object, true, &mut Causes(causes));
 }
 
-pub(crate) fn cluster_role(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn cluster_role(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     rules(object, false, causes);
     let aggregation = FieldValue::field(object, "aggregationRule");
@@ -57,7 +57,7 @@ pub(crate) fn cluster_role(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a binding; `kinds` are the kinds of roles that it may reference.
-pub(crate) fn binding(object: &Object, kinds: &[&str], causes: &mut Vec<StatusCause>) {
+pub(crate) fn binding(object: &Object, kinds: &[&str], causes: &mut CauseList) {
     let namespaced = kinds.len() > 1;
     let causes = &mut Causes(causes);
     let role = FieldValue::field(object, "roleRef");
@@ -91,7 +91,7 @@ pub(crate) fn binding(object: &Object, kinds: &[&str], causes: &mut Vec<StatusCa
     }
 }
 
-pub(crate) fn binding_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn binding_change(before: &Object, after: &Object, causes: &mut CauseList) {
     if before.get("roleRef") != after.get("roleRef") {
         let role = after.get("roleRef").cloned().unwrap_or_default();
         causes.push(Cause::invalid("roleRef", role, "field is immutable"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::json;
 
 use super::{
@@ -14,7 +14,7 @@ use crate::{
     json::{self, Object},
 };
 
-pub(crate) fn api_service(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn api_service(object: &Object, causes: &mut CauseList) {
     let name = json::text(object, "metadata.name");
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (group, version) = (spec.get("group"), spec.get("version"));
@@ -70,7 +70,7 @@ fn bytes(base64: &str) -> usize {
     base64.trim_end_matches('=').len() * 3 / 4
 }
 
-pub(crate) fn api_service_status(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn api_service_status(object: &Object, causes: &mut CauseList) {
     let conditions = FieldValue::field(object, "status").get("conditions");
     for condition in conditions.items() {
         let status = condition.get("status");
@@ -78,7 +78,7 @@ pub(crate) fn api_service_status(object: &Object, causes: &mut Vec<StatusCause>)
     }
 }
 
-pub(crate) fn runtime_class(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn runtime_class(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let handler = FieldValue::field(object, "handler");
     if handler.text().is_empty() {

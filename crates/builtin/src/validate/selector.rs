@@ -1,5 +1,6 @@
 //! Validation of label selectors.
 
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::field_value::{Causes, FieldValue};
@@ -35,7 +36,7 @@ pub(super) fn check(selector: &FieldValue<'_>, causes: &mut Causes<'_>) {
 
 /// Whether a selector is valid.
 pub(super) fn is_usable(selector: &FieldValue<'_>) -> bool {
-    let mut problems = Vec::new();
+    let mut problems = CauseList::new();
     check(selector, &mut Causes(&mut problems));
     problems.is_empty()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Validates a Service.
-pub(crate) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(service: &Object, causes: &mut CauseList) {
     let Some(Value::Object(spec)) = service.get("spec") else {
         return;
     };
@@ -82,7 +82,7 @@ pub(crate) fn object(service: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
+fn ports(spec: &Object, causes: &mut CauseList) {
     let kind = json::text(spec, "type");
     let several = json::items(spec, "ports").count() > 1;
     let (mut names, mut numbers) = (HashSet::new(), HashSet::new());
@@ -128,7 +128,7 @@ fn ports(spec: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a change of a Service.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let (old, new) = (
         json::text(before, "spec.clusterIP"),
         json::text(after, "spec.clusterIP"),
@@ -141,5 +141,42 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
             list,
             "may not change once set",
         ));
+    }
+    families(before, after, causes);
+    let balanced = |service| json::text(service, "spec.type") == "LoadBalancer";
+    let class = |service| json::at(service, "spec.loadBalancerClass").cloned();
+    if balanced(before) && balanced(after) && class(before) != class(after) {
+        let value = class(after).unwrap_or_default();
+        let detail = "may not change once set";
+        causes.push(Cause::invalid("spec.loadBalancerClass", value, detail));
+    }
+}
+
+/// A family may be added as the second, or the second may be removed; the first stays.
+fn families(before: &Object, after: &Object, causes: &mut CauseList) {
+    let external = |service| json::text(service, "spec.type") == "ExternalName";
+    let headless = |service| json::text(service, "spec.clusterIP") == "None";
+    if external(before) || external(after) || headless(before) || headless(after) {
+        return;
+    }
+    let list = |service| json::at(service, "spec.ipFamilies").and_then(serde_json::Value::as_array);
+    let (Some(old), Some(new)) = (list(before), list(after)) else {
+        return;
+    };
+    if old.is_empty() || new.is_empty() {
+        return;
+    }
+    let is_changed = match old.len() == new.len() {
+        true => old != new,
+        false => old[0] != new[0],
+    };
+    if is_changed {
+        let detail = "may not change once set";
+        causes.push(Cause::invalid("spec.ipFamilies[0]", new.clone(), detail));
+    }
+    let policy = json::text(after, "spec.ipFamilyPolicy");
+    if old.len() > 1 && new.len() == 1 && policy != "SingleStack" {
+        let detail = "must be set to 'SingleStack' when releasing the secondary ipFamily";
+        causes.push(Cause::invalid("spec.ipFamilyPolicy", policy, detail));
     }
 }

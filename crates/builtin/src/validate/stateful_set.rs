@@ -1,6 +1,6 @@
 //! Validation of StatefulSets.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::{Value, json};
 
 use super::{
@@ -11,7 +11,7 @@ use crate::json::{self, Object};
 
 /// Validates a StatefulSet. Each claim template also provides a volume for the
 /// pods.
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let policy = spec.get("podManagementPolicy");
     if !matches!(policy.text(), "OrderedReady" | "Parallel") {
@@ -62,7 +62,7 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a change of a StatefulSet.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let shown = [
         "spec.selector",
         "spec.serviceName",

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -35,7 +35,7 @@ fn parameters(parameters: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn class(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let provisioner = FieldValue::field(object, "provisioner");
     if provisioner.text().is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
     causes.one_of_if_set(&mode, &["Immediate", "WaitForFirstConsumer"]);
 }
 
-pub(crate) fn class_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn class_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let fields = [
         "parameters",
         "provisioner",
@@ -94,7 +94,7 @@ pub(super) fn driver_name(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     super::meta::subdomain(&name.path, &lower, causes.0);
 }
 
-pub(crate) fn attributes_class(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn attributes_class(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     driver_name(&FieldValue::field(object, "driverName"), causes);
     let own = FieldValue::field(object, "parameters");
@@ -104,11 +104,7 @@ pub(crate) fn attributes_class(object: &Object, causes: &mut Vec<StatusCause>) {
     parameters(&own, causes);
 }
 
-pub(crate) fn attributes_class_change(
-    before: &Object,
-    after: &Object,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(crate) fn attributes_class_change(before: &Object, after: &Object, causes: &mut CauseList) {
     for field in ["driverName", "parameters"] {
         if before.get(field) != after.get(field) {
             let detail = format!("updates to {field} are forbidden.");
@@ -128,7 +124,7 @@ fn attacher(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn attachment(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn attachment(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     attacher(&spec.get("attacher"), causes);
     let source = spec.get("source");
@@ -153,7 +149,7 @@ pub(crate) fn attachment(object: &Object, causes: &mut Vec<StatusCause>) {
     causes.subdomain(&spec.get("nodeName"));
 }
 
-pub(crate) fn driver(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn driver(object: &Object, causes: &mut CauseList) {
     let name = FieldValue::field(object, "metadata")
         .get("name")
         .with_path("metadata.name");
@@ -181,7 +177,7 @@ pub(crate) fn driver(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Validates a change of a CSIDriver: some fields are mutable while the driver
 /// is in use.
-pub(crate) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn driver_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let required = |object| FieldValue::field(object, "spec").get("attachRequired");
     // The path that Kubernetes reports.
     let shown = required(after).with_path("spec.attachedRequired");
@@ -189,7 +185,7 @@ pub(crate) fn driver_change(before: &Object, after: &Object, causes: &mut Vec<St
     immutable::fixed(before, after, &["spec.volumeLifecycleModes"], causes);
 }
 
-pub(crate) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn node(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let drivers = FieldValue::field(object, "spec").get("drivers");
     causes.unique(drivers.items().map(|driver| driver.get("name")));
@@ -222,7 +218,7 @@ pub(crate) fn node(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Validates a change of a CSINode: the entry of an existing driver is
 /// immutable.
-pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let drivers = |object| FieldValue::field(object, "spec").get("drivers");
     for old in drivers(before).items() {
@@ -238,7 +234,7 @@ pub(crate) fn node_change(before: &Object, after: &Object, causes: &mut Vec<Stat
     }
 }
 
-pub(crate) fn capacity(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn capacity(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     causes.subdomain(&FieldValue::field(object, "storageClassName"));
     for field in ["capacity", "maximumVolumeSize"] {

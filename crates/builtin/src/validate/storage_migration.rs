@@ -1,6 +1,6 @@
 //! Validation of StorageVersionMigrations.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     conditions,
@@ -12,7 +12,7 @@ use crate::{
     json::{self, Object},
 };
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let wanted = FieldValue::field(object, "spec").get("resource");
     let (group, resource) = (wanted.get("group"), wanted.get("resource"));
     if resource.text().is_empty() {
@@ -25,7 +25,7 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn status(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn status(before: &Object, after: &Object, causes: &mut CauseList) {
     let status = FieldValue::field(after, "status");
     let version = status.get("resourceVersion");
     if !version.text().is_empty() && !is_version(version.text()) {
@@ -71,6 +71,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::{Value, json};
 
+    use longshore_model::StatusCause;
+
     use super::*;
 
     fn fields(causes: &[StatusCause]) -> Vec<String> {
@@ -98,7 +100,7 @@ mod tests {
                 "spec.resource.group: Invalid value: \"A\"",
             ),
         ] {
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             let migration = json!({"spec": {"resource": resource}});
             object(migration.as_object().unwrap(), &mut causes);
             let found = fields(&causes).join(", ");
@@ -127,7 +129,7 @@ mod tests {
             (with("5", &[failed]), with("5", &[("Failed", "False")]), 1),
             (with("5", &[]), with("5", &[done, failed]), 1),
         ] {
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
             status(before, after, &mut causes);
             assert_eq!(causes.len(), expected, "{:?}", fields(&causes));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use yasna::{ASN1Result, Tag, models::ObjectIdentifier};
 
 use super::{
@@ -17,7 +17,7 @@ const MAX_SIZE: usize = 1 << 20;
 /// The extension that says whether the certificate is that of an authority.
 const BASIC_CONSTRAINTS: &[u64] = &[2, 5, 29, 19];
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(object, "spec");
     let signer = spec.get("signerName");
     if !signer.text().is_empty() {
@@ -33,7 +33,7 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn update(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn update(before: &Object, after: &Object, causes: &mut CauseList) {
     let signer = |object| FieldValue::field(object, "spec").get("signerName");
     Causes(causes).immutable(&signer(before), &signer(after));
 }
@@ -145,7 +145,7 @@ mod tests {
 
     fn messages(spec: &Value) -> Vec<String> {
         let bundle = json!({"spec": spec});
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         object(bundle.as_object().unwrap(), &mut causes);
         causes.into_iter().map(|cause| cause.message).collect()
     }

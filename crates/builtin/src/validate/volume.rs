@@ -1,6 +1,6 @@
 //! Validation of PersistentVolumes and PersistentVolumeClaims.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::{
@@ -115,13 +115,13 @@ fn data_source(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn claim(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn claim(object: &Object, causes: &mut CauseList) {
     claim_spec(&FieldValue::field(object, "spec"), &mut Causes(causes));
 }
 
 /// Validates a change of a claim: its volume name can be set once, and a bound
 /// claim can be expanded.
-pub(crate) fn claim_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn claim_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
     else {
@@ -165,7 +165,7 @@ pub(crate) fn claim_change(before: &Object, after: &Object, causes: &mut Vec<Sta
     }
 }
 
-pub(crate) fn volume(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn volume(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let modes = spec.get("accessModes");
     if modes.len() == 0 {
@@ -332,7 +332,7 @@ pub(super) fn host_path(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
 }
 
 /// Validates a change of a volume: its source and volume mode are immutable.
-pub(crate) fn volume_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn volume_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let source = |object: &Object| -> Object {
         let spec = object.get("spec").and_then(Value::as_object);
         let fields = spec.into_iter().flatten();

@@ -1,7 +1,7 @@
 //! Validation of Deployments, ReplicaSets, DaemonSets, ReplicationControllers
 //! and ControllerRevisions. StatefulSets are in `stateful_set.rs`.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue, is_zero_or_absent},
@@ -61,7 +61,7 @@ fn numbers(spec: &FieldValue<'_>, fields: &[&str], causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn deployment(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn deployment(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["replicas"], causes);
     require_selector(&spec, "deployment", causes);
@@ -118,19 +118,19 @@ pub(crate) fn deployment(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Whether a value is a valid number or percentage.
 fn is_number_or_percent(at: &FieldValue<'_>) -> bool {
-    let mut problems = Vec::new();
+    let mut problems = CauseList::new();
     Causes(&mut problems).number_or_percent(at);
     problems.is_empty()
 }
 
-pub(crate) fn replica_set(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn replica_set(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["replicas", "minReadySeconds"], causes);
     require_selector(&spec, "deployment", causes);
     template(&spec, "ReplicaSet", causes);
 }
 
-pub(crate) fn daemon_set(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn daemon_set(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let labels = spec.get("template").get("metadata").get("labels");
     let wanted = spec.get("selector");
@@ -177,7 +177,7 @@ pub(crate) fn daemon_set(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn replication_controller(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn replication_controller(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     numbers(&spec, &["minReadySeconds", "replicas"], causes);
     let wanted = spec.get("selector");
@@ -196,7 +196,7 @@ pub(crate) fn replication_controller(object: &Object, causes: &mut Vec<StatusCau
     template(&spec, "ReplicationController", causes);
 }
 
-pub(crate) fn controller_revision(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn controller_revision(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let data = FieldValue::field(object, "data");
     if !data.is_set() {
@@ -206,13 +206,13 @@ pub(crate) fn controller_revision(object: &Object, causes: &mut Vec<StatusCause>
 }
 
 /// Validates the status of a ReplicaSet or ReplicationController.
-pub(crate) fn replicas_status(_: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn replicas_status(_: &Object, after: &Object, causes: &mut CauseList) {
     let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     status(after, &parts, &["observedGeneration"], causes);
 }
 
 /// Validates the status of a Deployment.
-pub(crate) fn deployment_status(_: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn deployment_status(_: &Object, after: &Object, causes: &mut CauseList) {
     let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
     let others = [
         "observedGeneration",
@@ -223,7 +223,7 @@ pub(crate) fn deployment_status(_: &Object, after: &Object, causes: &mut Vec<Sta
 }
 
 /// Validates the status of a StatefulSet.
-pub(crate) fn stateful_set_status(_: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn stateful_set_status(_: &Object, after: &Object, causes: &mut CauseList) {
     let parts = [
         "readyReplicas",
         "currentReplicas",
@@ -239,7 +239,7 @@ pub(crate) fn stateful_set_status(_: &Object, after: &Object, causes: &mut Vec<S
 }
 
 /// Validates the status of a DaemonSet.
-pub(crate) fn daemon_set_status(_: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn daemon_set_status(_: &Object, after: &Object, causes: &mut CauseList) {
     let counters = [
         "currentNumberScheduled",
         "numberMisscheduled",
@@ -256,7 +256,7 @@ pub(crate) fn daemon_set_status(_: &Object, after: &Object, causes: &mut Vec<Sta
 
 /// Validates the counters of a status: none is negative, and none exceeds
 /// `replicas`.
-fn status(object: &Object, parts: &[&str], others: &[&str], causes: &mut Vec<StatusCause>) {
+fn status(object: &Object, parts: &[&str], others: &[&str], causes: &mut CauseList) {
     let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for field in [&["replicas"], parts, others].concat() {
         causes.not_negative(&status.get(field));

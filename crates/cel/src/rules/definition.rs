@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value as Json;
 
 use super::{causes, expressions, field_path, has_rules, is_embedded};
@@ -30,10 +30,10 @@ pub fn check(schema: &Json, path: &str, is_valid: bool) -> Vec<StatusCause> {
     if !has_rules(schema) {
         return Vec::new();
     }
-    let mut out = Vec::new();
+    let mut out = CauseList::new();
     texts(schema, path, &mut out);
     if !out.is_empty() || !is_valid {
-        return out;
+        return out.into_vec();
     }
     let mut checks = Checks {
         total: 0,
@@ -79,7 +79,7 @@ enum Place<'s> {
 }
 
 /// The parts of rules besides the expressions.
-fn texts(schema: &Json, path: &str, out: &mut Vec<StatusCause>) {
+fn texts(schema: &Json, path: &str, out: &mut CauseList) {
     for (_, path, inner) in below(schema, path) {
         texts(inner, &path, out);
     }
@@ -133,7 +133,7 @@ fn texts(schema: &Json, path: &str, out: &mut Vec<StatusCause>) {
 struct Checks {
     total: u64,
     most_expensive: Vec<(u64, String)>,
-    out: Vec<StatusCause>,
+    out: CauseList,
 }
 
 impl Checks {
@@ -261,7 +261,7 @@ impl Checks {
             let why = exceeds(name, self.total, MAX_SCHEMA_COST);
             self.out.push(causes::forbidden(path, &why));
         }
-        self.out
+        self.out.into_vec()
     }
 }
 

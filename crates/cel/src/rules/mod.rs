@@ -9,7 +9,7 @@ mod ratchet;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value as Json;
 
 pub use definition::check;
@@ -30,9 +30,9 @@ pub struct Rules {
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The errors.
-    pub causes: Vec<StatusCause>,
+    pub causes: CauseList,
     /// Errors at values that an update does not change, which do not block it.
-    pub ratcheted: Vec<StatusCause>,
+    pub ratcheted: CauseList,
 }
 
 /// The rules at a place in a schema, and below it.

@@ -132,8 +132,8 @@ impl Requests {
 
     fn note(&self, autoscaler: &Autoscaler, severity: Severity, reason: &str, text: &str) {
         let subject = Subject {
-            api_version: "autoscaling/v2",
-            kind: "HorizontalPodAutoscaler",
+            api_version: "autoscaling/v2".into(),
+            kind: "HorizontalPodAutoscaler".into(),
             namespace: autoscaler.key.namespace.clone(),
             name: autoscaler.key.name.clone(),
             uid: autoscaler.uid.clone(),

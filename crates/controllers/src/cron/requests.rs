@@ -199,8 +199,8 @@ impl Requests {
     ) {
         let meta = &cron.metadata;
         let subject = Subject {
-            api_version: "batch/v1",
-            kind: "CronJob",
+            api_version: "batch/v1".into(),
+            kind: "CronJob".into(),
             namespace: meta.namespace.clone().unwrap_or_default(),
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),

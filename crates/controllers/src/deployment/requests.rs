@@ -210,8 +210,8 @@ impl Requests {
         message: &str,
     ) {
         let subject = Subject {
-            api_version: "apps/v1",
-            kind: "Deployment",
+            api_version: "apps/v1".into(),
+            kind: "Deployment".into(),
             namespace: deployment.key.namespace.clone(),
             name: deployment.key.name.clone(),
             uid: deployment.uid.clone(),

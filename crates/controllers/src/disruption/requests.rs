@@ -54,8 +54,8 @@ impl Requests {
 
     pub(super) fn note(&self, budget: &Budget, severity: Severity, reason: &str, message: &str) {
         let subject = Subject {
-            api_version: "policy/v1",
-            kind: "PodDisruptionBudget",
+            api_version: "policy/v1".into(),
+            kind: "PodDisruptionBudget".into(),
             namespace: budget.key.namespace.clone(),
             name: budget.key.name.clone(),
             uid: budget.uid.clone(),
@@ -65,8 +65,8 @@ impl Requests {
 
     pub(super) fn note_not_deleted(&self, budget: &Budget, pod: &PodFacts) {
         let subject = Subject {
-            api_version: "v1",
-            kind: "Pod",
+            api_version: "v1".into(),
+            kind: "Pod".into(),
             namespace: pod.key.namespace.clone(),
             name: pod.key.name.clone(),
             uid: pod.uid.clone(),

@@ -68,8 +68,8 @@ impl Requests {
                 message(error)
             );
             let subject = Subject {
-                api_version: "v1",
-                kind: "Service",
+                api_version: "v1".into(),
+                kind: "Service".into(),
                 namespace: namespace.clone(),
                 name: name.clone(),
                 uid: service.uid.clone(),
@@ -176,8 +176,8 @@ impl Requests {
             Err(error) => {
                 let message = format!("Failed to {what} {namespace}/{name}: {}", message(&error));
                 let subject = Subject {
-                    api_version: "v1",
-                    kind: "Endpoints",
+                    api_version: "v1".into(),
+                    kind: "Endpoints".into(),
                     namespace: namespace.clone(),
                     name: name.clone(),
                     uid: known.map(Item::uid).unwrap_or_default().to_owned(),

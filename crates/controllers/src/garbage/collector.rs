@@ -18,6 +18,7 @@ use super::{
     metadata::{change, delete, remove_owners, slim},
 };
 use crate::{
+    events::{Recorder, Severity, Subject},
     queue::{Next, Queue},
     reconcile::{self, feed},
 };
@@ -32,6 +33,7 @@ pub(super) struct Collector {
     graph: Mutex<Graph>,
     kinds: Mutex<Kinds>,
     queue: Queue<String>,
+    recorder: Recorder,
 }
 
 impl Collector {
@@ -40,8 +42,9 @@ impl Collector {
         self.queue.clock()
     }
 
-    pub(super) fn new(cluster: Cluster, clock: &Clock) -> Self {
+    pub(super) fn new(cluster: Cluster, clock: &Clock, recorder: Recorder) -> Self {
         Self {
+            recorder,
             cluster,
             graph: Mutex::default(),
             kinds: Mutex::new(Kinds::builtin()),
@@ -165,7 +168,41 @@ impl Collector {
             affected.for_each(|(uid, _)| self.queue.add(uid));
             return Ok(Next::Done);
         }
+        self.report_owners_elsewhere(&node);
         self.collect(&view, &node).await
+    }
+
+    /// Records an event for each owner that exists, but in another namespace.
+    fn report_owners_elsewhere(&self, node: &Node) {
+        let graph = self.graph.lock();
+        let owners = node.meta.owner_references.iter();
+        let elsewhere = owners.filter(|owner| {
+            let found = graph.get(&owner.uid);
+            found.is_some_and(|found| !found.is_in_reach_of(node))
+        });
+        let namespace = node.meta.namespace.clone().unwrap_or_default();
+        for owner in elsewhere {
+            let OwnerReference {
+                api_version,
+                kind,
+                name,
+                uid,
+                ..
+            } = owner;
+            let message = format!(
+                "ownerRef [{api_version}/{kind}, namespace: {namespace}, name: {name}, uid: {uid}] does not exist in namespace {namespace:?}"
+            );
+            let subject = Subject {
+                api_version: node.kind.api_version().into(),
+                kind: node.kind.gvk.kind.to_string().into(),
+                namespace: namespace.clone(),
+                name: node.meta.name.clone(),
+                uid: node.meta.uid.clone(),
+            };
+            let reason = "OwnerRefInvalidNamespace";
+            self.recorder
+                .record_event(subject, Severity::Warning, reason, &message);
+        }
     }
 
     /// Whether the graph alone shows that the object must be kept.
@@ -175,7 +212,7 @@ impl Collector {
             kinds.find(owner).is_none()
                 || graph
                     .get(&owner.uid)
-                    .is_some_and(|node| !node.is_deleting())
+                    .is_some_and(|found| !found.is_deleting() && found.is_owner_of(node, owner))
         })
     }
 

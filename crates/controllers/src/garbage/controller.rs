@@ -5,11 +5,11 @@ use std::sync::Arc;
 use longshore_client::Cluster;
 
 use super::{aggregated, collector::Collector, custom};
-use crate::{aggregated::services, caches::Caches};
+use crate::{aggregated::services, caches::Caches, events::Recorder};
 
 /// Runs the garbage collector until its cluster is closed.
-pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
-    let collector = Collector::new(cluster, &caches.clock);
+pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, recorder: Recorder) {
+    let collector = Collector::new(cluster, &caches.clock, recorder);
     let others = caches
         .others
         .iter()

@@ -7,6 +7,8 @@ use std::{
 
 use longshore_client::{KindInfo, ObjectMeta, OwnerReference, Propagation};
 
+use super::kinds::is_of;
+
 /// The finalizer of foreground deletion: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer of orphaning: dependents are kept without their owner.
@@ -29,6 +31,17 @@ impl Node {
 
     fn has(&self, finalizer: &str) -> bool {
         self.meta.finalizers.iter().any(|name| name == finalizer)
+    }
+
+    /// Returns true if it is what an owner reference of a dependent describes: its kind and name,
+    /// in the namespace of the dependent.
+    pub(crate) fn is_owner_of(&self, dependent: &Self, owner: &OwnerReference) -> bool {
+        is_of(owner, &self.kind) && self.meta.name == owner.name && self.is_in_reach_of(dependent)
+    }
+
+    /// Returns true if a dependent may refer to it: it has no namespace, or the same.
+    pub(crate) fn is_in_reach_of(&self, dependent: &Self) -> bool {
+        !self.kind.is_namespaced() || self.meta.namespace == dependent.meta.namespace
     }
 
     /// Whether it is being deleted in the foreground and waits for its dependents.

@@ -252,8 +252,8 @@ fn facts(item: &Item<Pod>) -> Result<PodFacts, Error> {
 fn subject(job: &batch::Job) -> Subject {
     let meta = &job.metadata;
     Subject {
-        api_version: "batch/v1",
-        kind: "Job",
+        api_version: "batch/v1".into(),
+        kind: "Job".into(),
         namespace: meta.namespace.clone().unwrap_or_default(),
         name: meta.name.clone().unwrap_or_default(),
         uid: meta.uid.clone().unwrap_or_default(),

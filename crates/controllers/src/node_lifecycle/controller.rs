@@ -178,8 +178,8 @@ impl Controller {
             .await?;
         if node.ready() == "True" {
             let subject = Subject {
-                api_version: "v1",
-                kind: "Node",
+                api_version: "v1".into(),
+                kind: "Node".into(),
                 // The namespace of events about objects without one.
                 namespace: "default".to_owned(),
                 name: node.name.clone(),
@@ -217,8 +217,8 @@ impl Controller {
                     done => drop(done?),
                 }
                 let subject = Subject {
-                    api_version: "v1",
-                    kind: "Pod",
+                    api_version: "v1".into(),
+                    kind: "Pod".into(),
                     namespace: pod.namespace().unwrap_or_default().to_owned(),
                     name: pod.name().to_owned(),
                     uid: pod.uid().to_owned(),

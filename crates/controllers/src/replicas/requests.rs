@@ -170,8 +170,8 @@ impl Requests {
 
     fn record_event(&self, set: &Set, severity: Severity, reason: &str, message: &str) {
         let subject = Subject {
-            api_version: self.flavor.api_version,
-            kind: self.flavor.kind,
+            api_version: self.flavor.api_version.into(),
+            kind: self.flavor.kind.into(),
             namespace: set.key.namespace.clone(),
             name: set.key.name.clone(),
             uid: set.uid.clone(),

@@ -466,8 +466,8 @@ impl Scheduler {
         };
         let Key { namespace, name } = key;
         let subject = Subject {
-            api_version: "v1",
-            kind: "Pod",
+            api_version: "v1".into(),
+            kind: "Pod".into(),
             namespace,
             name,
             uid,
@@ -486,8 +486,8 @@ impl Scheduler {
         for VictimPod { key, uid } in victims {
             let Key { namespace, name } = key;
             let subject = Subject {
-                api_version: "v1",
-                kind: "Pod",
+                api_version: "v1".into(),
+                kind: "Pod".into(),
                 namespace,
                 name,
                 uid,

@@ -178,8 +178,8 @@ impl Controller {
 
     fn note(&self, key: &Key, item: &Item<Pod>, what: &str) {
         let subject = Subject {
-            api_version: "v1",
-            kind: "Pod",
+            api_version: "v1".into(),
+            kind: "Pod".into(),
             namespace: key.namespace.clone(),
             name: key.name.clone(),
             uid: item.uid().to_owned(),

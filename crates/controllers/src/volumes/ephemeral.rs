@@ -78,8 +78,8 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
             }
             let problem = format!("ephemeral volume {}: {}", volume.name, message(&error));
             let subject = Subject {
-                api_version: "v1",
-                kind: "Pod",
+                api_version: "v1".into(),
+                kind: "Pod".into(),
                 namespace: key.namespace.clone(),
                 name: key.name.clone(),
                 uid: item.uid().to_owned(),

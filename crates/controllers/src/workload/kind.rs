@@ -41,8 +41,8 @@ impl Kind {
     /// Returns the subject of an event about a workload of this kind.
     pub(crate) fn subject(&self, meta: &Meta) -> Subject {
         Subject {
-            api_version: Self::API_VERSION,
-            kind: self.kind,
+            api_version: Self::API_VERSION.into(),
+            kind: self.kind.into(),
             namespace: meta.key.namespace.clone(),
             name: meta.key.name.clone(),
             uid: meta.uid.clone(),

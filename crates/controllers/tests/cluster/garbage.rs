@@ -134,6 +134,48 @@ async fn an_owner_that_never_existed_counts_as_deleted() {
 }
 
 #[tokio::test]
+async fn an_owner_is_found_by_its_kind_name_and_namespace() {
+    let fixture = Fixture::start().await;
+    let (configs, pods) = (("v1", "ConfigMap"), ("v1", "Secret"));
+    let o = config_map(&fixture, "o", &[]).await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}});
+    let namespace = fixture.cluster.create(&namespace, None).await.unwrap();
+    let elsewhere = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "e", "namespace": "other"}});
+    let elsewhere = fixture.cluster.create(&elsewhere, None).await.unwrap();
+    config_map(&fixture, "a", &[("o", &o)]).await;
+    config_map(&fixture, "b", &[("x", &o)]).await;
+    owned(&fixture, configs, "c", pods, &[("o", &o)]).await;
+    config_map(&fixture, "d", &[("e", elsewhere.uid())]).await;
+    let cluster_scoped = ("v1", "Namespace");
+    owned(
+        &fixture,
+        configs,
+        "f",
+        cluster_scoped,
+        &[("other", namespace.uid())],
+    )
+    .await;
+    // One valid owner is enough.
+    config_map(&fixture, "g", &[("o", &o), ("x", "another-uid")]).await;
+    expect(&fixture, &[("a", 1), ("f", 1), ("g", 1), ("o", 0)]).await;
+    let events = fixture.cluster.kind("events").await.unwrap();
+    let found = until("an event about the other namespace", async || {
+        let events = events.list().await.unwrap().items;
+        let mut events = events.iter().map(|event| event.raw().unwrap());
+        events.find(|event| event["reason"] == "OwnerRefInvalidNamespace")
+    })
+    .await;
+    assert_eq!(found["type"], "Warning");
+    assert_eq!(found["involvedObject"]["name"], "d");
+    let message = found["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("ownerRef [v1/ConfigMap, namespace: default, name: e, uid: "),
+        "{message}"
+    );
+}
+
+#[tokio::test]
 async fn deleting_a_job_deletes_or_orphans_its_pods() {
     for (propagation, left) in [
         (Propagation::Background, 0),

@@ -17,7 +17,7 @@ use std::{
 
 use longshore_builtin::json;
 use longshore_cel::rules::{Rules, has_rules};
-use longshore_model::{KindInfo, StatusCause};
+use longshore_model::{CauseList, KindInfo, StatusCause};
 use longshore_schema::Structural;
 use serde_json::Value;
 
@@ -226,7 +226,7 @@ impl CustomKind {
         if let Some(scale) = &self.scale {
             scale.check(object, &mut causes);
         }
-        causes.extend(self.schema.check_embedded(&value));
+        causes.merge(self.schema.check_embedded(&value));
         let ratchets = before.is_some_and(|before| {
             !self
                 .schema
@@ -234,10 +234,10 @@ impl CustomKind {
                 .is_empty()
         });
         if !ratchets {
-            causes.extend(self.schema.duplicates(&value));
+            causes.merge(self.schema.duplicates(&value));
         }
         self.evaluate_rules(before, object, &mut causes, warnings);
-        causes
+        causes.into_vec()
     }
 
     /// Evaluates the rules of the schema, unless the object has errors that
@@ -246,7 +246,7 @@ impl CustomKind {
         &self,
         before: Option<&json::Object>,
         object: &json::Object,
-        causes: &mut Vec<StatusCause>,
+        causes: &mut CauseList,
         warnings: &mut Vec<String>,
     ) {
         if !self.has_rules {
@@ -268,8 +268,8 @@ impl CustomKind {
             let before = before.map(|before| Value::Object(before.clone()));
             let object = Value::Object(object.clone());
             let findings = rules.validate(before.as_ref(), &object);
-            causes.extend(findings.causes);
-            let texts = findings.ratcheted.iter();
+            causes.merge(findings.causes);
+            let texts = findings.ratcheted.into_iter();
             warnings.extend(texts.map(|cause| format!("{}: {}", cause.field, cause.message)));
         }
     }
@@ -283,13 +283,13 @@ impl CustomKind {
     ) -> Vec<StatusCause> {
         let mut causes = match (self.schema.property("status"), object.get("status")) {
             (Some(schema), Some(status)) => schema.validate("status", status),
-            _ => Vec::new(),
+            _ => CauseList::new(),
         };
         if let Some(scale) = &self.scale {
             scale.check_status(object, &mut causes);
         }
         self.evaluate_rules(Some(before), object, &mut causes, warnings);
-        causes
+        causes.into_vec()
     }
 }
 

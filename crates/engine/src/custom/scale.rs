@@ -3,7 +3,7 @@
 //! CustomResourceDefinition; built-in kinds have fixed paths.
 
 use longshore_builtin::{KindRules, PodSelector, cause::Cause, json as js};
-use longshore_model::{KindInfo, StatusCause};
+use longshore_model::{CauseList, KindInfo};
 use serde_json::{Map, Value, json};
 
 use crate::Object;
@@ -115,12 +115,12 @@ impl ScalePaths {
     }
 
     /// Validates the replica counts of a custom object.
-    pub(super) fn check(&self, object: &js::Object, causes: &mut Vec<StatusCause>) {
+    pub(super) fn check(&self, object: &js::Object, causes: &mut CauseList) {
         check_number(object, &self.spec, causes);
         self.check_status(object, causes);
     }
 
-    pub(super) fn check_status(&self, object: &js::Object, causes: &mut Vec<StatusCause>) {
+    pub(super) fn check_status(&self, object: &js::Object, causes: &mut CauseList) {
         check_number(object, &self.status, causes);
         if let Selector::Text(path) = &self.selector
             && let Some(value) = js::at(object, without_leading_dot(path))
@@ -132,7 +132,7 @@ impl ScalePaths {
     }
 }
 
-fn check_number(object: &js::Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn check_number(object: &js::Object, path: &str, causes: &mut CauseList) {
     let Some(value) = js::at(object, without_leading_dot(path)) else {
         return;
     };

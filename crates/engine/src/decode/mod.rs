@@ -103,12 +103,12 @@ pub(crate) fn decode(
     let owners = deduplicate_owners(&mut object);
     let mut warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
-        FieldValidation::Warn => walk.unknown,
+        FieldValidation::Warn => walk.unknown.into_vec(),
         FieldValidation::Strict if walk.unknown.is_empty() => Vec::new(),
         FieldValidation::Strict => {
             return Err(Problem::Strict(cannot(format!(
                 "strict decoding error: {}",
-                walk.unknown.join(", ")
+                walk.unknown.into_vec().join(", ")
             ))));
         }
     };

@@ -2,7 +2,7 @@
 //! Go's decoder, finds unknown fields, and normalizes every value.
 
 use base64::{Engine as _, alphabet, engine::GeneralPurpose, engine::GeneralPurposeConfig};
-use longshore_model::{Quantity, QuantityError, time};
+use longshore_model::{MessageList, Quantity, QuantityError, time};
 use longshore_schema::{Shape, Structural, TypeRef, is_zero, registry};
 use serde_json::{Map, Number, Value, json};
 
@@ -181,7 +181,7 @@ pub(crate) fn illegal_base64(text: &str, error: &base64::DecodeError) -> String 
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     path: String,
-    pub(super) unknown: Vec<String>,
+    pub(super) unknown: MessageList,
     pub(super) wrong: Option<WalkError>,
 }
 

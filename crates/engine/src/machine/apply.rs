@@ -1,7 +1,7 @@
 //! Server-side apply as a write. It creates the object if it does not exist.
 
 use longshore_builtin::json;
-use longshore_model::{Gvk, PatchKind, StatusCause, time};
+use longshore_model::{CauseList, Gvk, MAX_PROBLEM_BYTES, PatchKind, StatusCause, shorten, time};
 use serde_json::Value;
 
 use super::{
@@ -87,6 +87,9 @@ pub(super) fn apply(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         .map_err(|problem| problem.of_patch(PatchKind::Apply, &Value::Object(config.clone())))?;
     let author = Author::Applied(entries);
     let (Some(old), Some(before)) = (old, before) else {
+        if let Some(refusal) = request.options.create_refusal {
+            return Err(*refusal);
+        }
         let given = json::text(&new, "metadata.name");
         if given.is_empty() {
             return Err(replace::missing_name(name));
@@ -141,7 +144,8 @@ fn conflict(conflicts: &[Conflict]) -> Error {
         .iter()
         .map(|conflict| (conflict.manager.to_string(), conflict.fields.paths()))
         .collect();
-    let causes: Vec<StatusCause> = fields
+    let count: usize = fields.iter().map(|(_, paths)| paths.len()).sum();
+    let causes = fields
         .iter()
         .flat_map(|(manager, paths)| paths.iter().map(move |path| (manager, path)))
         .map(|(manager, path)| StatusCause {
@@ -149,8 +153,9 @@ fn conflict(conflicts: &[Conflict]) -> Error {
             message: format!("conflict with {manager}"),
             field: path.clone(),
         })
-        .collect();
-    let message = match causes.as_slice() {
+        .collect::<CauseList>()
+        .into_vec();
+    let mut message = match causes.as_slice() {
         [only] => format!(
             "Apply failed with 1 conflict: {}: {}",
             only.message, only.field
@@ -162,12 +167,9 @@ fn conflict(conflicts: &[Conflict]) -> Error {
                     format!("conflicts with {manager}:\n- {}", paths.join("\n- "))
                 })
                 .collect();
-            format!(
-                "Apply failed with {} conflicts: {}",
-                causes.len(),
-                lines.join("\n")
-            )
+            format!("Apply failed with {count} conflicts: {}", lines.join("\n"))
         }
     };
+    shorten(&mut message, MAX_PROBLEM_BYTES);
     Error::ApplyConflict { message, causes }
 }

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use longshore_builtin::Admission;
 
 use super::{Machine, Reviews, Transaction, definitions, namespace};
 use crate::{
-    Deleted, Error, Object, Written,
+    Deleted, Dependency, Error, Object, Written,
     kinds::{KindId, Kinds},
     options::{Clock, Ids},
     state::{Cleaning, Event, Limits, State},
@@ -26,6 +27,7 @@ pub(crate) struct Prepared {
     touched: Vec<KindId>,
     wrote_event: bool,
     background_work_pending: bool,
+    dependencies: Vec<Dependency>,
 }
 
 /// Maps revisions of the copy to revisions of the current state.
@@ -99,6 +101,7 @@ pub(crate) fn prepare<T>(
         touched,
         wrote_event: machine.wrote_event,
         background_work_pending: machine.background_work_pending,
+        dependencies: Vec::new(),
     };
     Ok((done, prepared))
 }
@@ -140,6 +143,11 @@ pub(crate) fn commit(
 }
 
 impl Prepared {
+    /// Makes the commit depend on objects that a reviewer has read.
+    pub(crate) fn depends_on(&mut self, dependencies: Vec<Dependency>) {
+        self.dependencies = dependencies;
+    }
+
     fn wrote_definitions(&self) -> bool {
         self.writes
             .iter()
@@ -157,21 +165,30 @@ impl Prepared {
             let at = |state: &State| state.table(*kind).objects.get(key).map(Arc::as_ptr);
             at(state) == at(base)
         };
-        // Whether a new object is allowed depends on the limits of its namespace.
-        let same_limits = |(_, event): &(KindId, Event)| {
-            let is_new = event.before.is_none() && !event.deleted;
-            let namespace = event.after.namespace().filter(|_| is_new);
+        // Whether an object is allowed depends on its namespace and the limits of the namespace.
+        let same_limits = |(kind, event): &(KindId, Event)| {
+            let is_new = event.before.is_none();
+            let is_limited = is_new || base.kinds.entry(*kind).rules.admission != Admission::None;
+            let namespace = event.after.namespace();
+            let namespace = namespace.filter(|_| is_limited && !event.deleted);
             namespace.is_none_or(|namespace| {
-                LIMITS.iter().all(|limits| {
+                let own = |state: &State| {
+                    let kind = state.kinds.builtin_id("", "Namespace")?;
+                    let found = state.table(kind).objects.get(namespace);
+                    found.map(Arc::as_ptr)
+                };
+                let same = |limits: &&str| {
                     let at = |state: &State| -> Vec<_> {
                         let objects = state.in_namespace("", limits, namespace);
                         objects.map(Arc::as_ptr).collect()
                     };
                     at(state) == at(base)
-                })
+                };
+                own(state) == own(base) && LIMITS.iter().all(same)
             })
         };
         self.writes.iter().all(same_object)
+            && self.dependencies.iter().all(|one| one.holds(state))
             && self.writes.iter().all(same_limits)
             && self.tables().all(|kind| state.has_same_table(base, kind))
             && removed_kinds(&base.kinds, &end.kinds).all(|kind| state.has_same_table(base, kind))

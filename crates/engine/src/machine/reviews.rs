@@ -79,6 +79,11 @@ impl Answers {
         self.conversions.push((object, version, converted));
     }
 
+    /// Forgets the answers to reviews, which are repeated.
+    pub(crate) fn forget_reviews(&mut self) {
+        (self.mutated, self.accepted) = (None, None);
+    }
+
     /// Records the answer to a review: the object, if it was changed.
     pub(crate) fn add(&mut self, review: Review, changed: Option<Value>) {
         match review.stage {

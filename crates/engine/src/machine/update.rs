@@ -78,6 +78,9 @@ pub(crate) fn update(
     replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
     let Some(old) = tx.get(kind, &object::key(namespace, name)).cloned() else {
         if tx.rules(kind).create_on_update && request.subresource == Subresource::None {
+            if let Some(refusal) = request.options.create_refusal {
+                return Err(*refusal);
+            }
             let metadata = json::child(&mut new, "metadata");
             metadata.remove("resourceVersion");
             metadata.remove("uid");

@@ -104,9 +104,42 @@ fn read_json(patch: &Value) -> Result<json_patch::Patch, Error> {
             "error decoding patch: ",
         ));
     }
+    let listed = listed.iter().map(completed).collect();
     // Unknown operations are reported like operations that cannot be
     // applied.
-    serde_json::from_value(patch.clone()).map_err(|error| Error::PatchFailed(error.to_string()))
+    serde_json::from_value(Value::Array(listed))
+        .map_err(|error| Error::PatchFailed(error.to_string()))
+}
+
+/// Returns an operation as Kubernetes reads it: a missing value is null, `~` is itself unless it
+/// begins a known escape, and a path is what follows its first slash.
+fn completed(operation: &Value) -> Value {
+    let mut operation = operation.clone();
+    if let Value::Object(fields) = &mut operation {
+        let has_value = matches!(fields.get("op"), Some(Value::String(op)) if matches!(op.as_str(), "add" | "replace" | "test"));
+        if has_value {
+            fields.entry("value").or_insert(Value::Null);
+        }
+        for name in ["path", "from"] {
+            if let Some(Value::String(path)) = fields.get_mut(name) {
+                *path = completed_path(path);
+            }
+        }
+    }
+    operation
+}
+
+fn completed_path(path: &str) -> String {
+    let path = path.find('/').map_or(path, |slash| &path[slash..]);
+    let mut escaped = String::with_capacity(path.len());
+    let mut parts = path.split('~');
+    escaped.extend(parts.next());
+    for part in parts {
+        let known = part.starts_with(['0', '1']);
+        escaped.push_str(if known { "~" } else { "~0" });
+        escaped.push_str(part);
+    }
+    escaped
 }
 
 fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {

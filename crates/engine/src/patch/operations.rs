@@ -99,6 +99,11 @@ fn normalize(
         PatchOperation::Copy(copy) => {
             normalize_indices(&mut copy.from, document, false);
             normalize_indices(&mut copy.path, document, true);
+            // As in Kubernetes, the copy of a missing field is null.
+            if is_absent(&copy.from, document) {
+                let (path, value) = (std::mem::take(&mut copy.path), Value::Null);
+                *operation = PatchOperation::Add(AddOperation { path, value });
+            }
         }
         PatchOperation::Move(moved) => {
             normalize_indices(&mut moved.from, document, false);
@@ -336,6 +341,48 @@ mod tests {
         assert_eq!(moved("/b/-1", "/a/-4"), json!([1, "x", "y", ["z"]]));
         let copied = one(json!({"op": "copy", "from": "/a/-2", "path": "/a/-1"}));
         assert_eq!(copied.unwrap(), json!(["x", "y", ["z"], "y"]));
+    }
+
+    /// Expectations from evanphx/json-patch 4, which Kubernetes uses.
+    #[test]
+    fn operations_are_read_as_by_kubernetes() {
+        for (operations, expected) in [
+            (
+                json!([{"op": "add", "path": "/x"}]),
+                json!({"s": "a", "x": null}),
+            ),
+            (json!([{"op": "replace", "path": "/s"}]), json!({"s": null})),
+            (
+                json!([{"op": "test", "path": "/x"}, {"op": "add", "path": "/y", "value": 1}]),
+                json!({"s": "a", "y": 1}),
+            ),
+            (
+                json!([{"op": "copy", "from": "/x", "path": "/y"}]),
+                json!({"s": "a", "y": null}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a~b~2~", "value": 1}]),
+                json!({"s": "a", "a~b~2~": 1}),
+            ),
+            (
+                json!([{"op": "add", "path": "/a~1b~0", "value": 1}]),
+                json!({"s": "a", "a/b~": 1}),
+            ),
+            (json!([{"op": "remove", "path": "ignored/s"}]), json!({})),
+        ] {
+            let patched = super::super::apply_json(json!({"s": "a"}), &operations);
+            assert_eq!(patched.unwrap(), expected, "{operations}");
+        }
+        for operations in [
+            json!([{"op": "test", "path": "/s"}]),
+            json!([{"op": "move", "from": "/x", "path": "/y"}]),
+            json!([{"op": "copy", "from": "/x/y", "path": "/y"}]),
+            json!([{"op": "remove", "path": "/x"}]),
+            json!([{"op": "remove", "path": "s"}]),
+        ] {
+            let refused = super::super::apply_json(json!({"s": "a"}), &operations);
+            assert_eq!(refused.unwrap_err().status().code, 422, "{operations}");
+        }
     }
 
     /// Ten thousand moves within a list. The time limit is generous because the

@@ -38,8 +38,8 @@ type OpenDatabase = Box<dyn Fn(File) -> Result<Database, DatabaseError> + Send>;
 /// A store that recovers from I/O errors.
 pub(crate) struct RecoveringStore {
     path: PathBuf,
-    /// Identifies the file: the device and the inode.
-    file: Option<(u64, u64)>,
+    /// The file after the last commit.
+    file: Option<FileState>,
     open: OpenDatabase,
     min_delay: Duration,
     /// `None` after an I/O error.
@@ -69,7 +69,10 @@ impl RecoveringStore {
     pub(crate) fn new(path: &Path, store: Store, revision: u64, defer_sync: bool) -> Self {
         Self {
             path: path.to_owned(),
-            file: path.symlink_metadata().ok().map(|file| identity(&file)),
+            file: path
+                .symlink_metadata()
+                .ok()
+                .map(|file| FileState::of(&file)),
             open: Box::new(|file| store::builder().create_file(file)),
             min_delay: MIN_DELAY,
             store: Some(store),
@@ -91,7 +94,8 @@ impl RecoveringStore {
             .path
             .symlink_metadata()
             .map_err(|error| unusable(&error))?;
-        if Some(identity(&found)) != self.file {
+        let known = self.file.map(|file| file.identity);
+        if Some(FileState::of(&found).identity) != known {
             return Err(self.replaced());
         }
         let file = longshore_files::open(&self.path, OpenMode::ReadWrite)
@@ -115,7 +119,30 @@ impl RecoveringStore {
             }
         }
         self.undecided = None;
+        self.note_file()?;
         Ok(store)
+    }
+
+    /// Checks that the path still leads to the file, and that only this process has changed it.
+    /// Writes to a file that was removed, or that lost its content, would be lost.
+    fn check_file(&self) -> Result<(), CommitError> {
+        let found = self.path.symlink_metadata().ok();
+        match found.map(|file| FileState::of(&file)) == self.file {
+            true => Ok(()),
+            false => Err(self.replaced()),
+        }
+    }
+
+    /// Notes the file after a commit, which can change its size.
+    fn note_file(&mut self) -> Result<(), CommitError> {
+        let found = self.path.symlink_metadata().ok();
+        let found = found.map(|file| FileState::of(&file));
+        let identity = |file: FileState| file.identity;
+        if found.map(identity) != self.file.map(identity) {
+            return Err(self.replaced());
+        }
+        self.file = found;
+        Ok(())
     }
 
     fn replaced(&self) -> CommitError {
@@ -170,7 +197,11 @@ impl RecoveringStore {
 impl Journal for RecoveringStore {
     fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), CommitError> {
         let begin = Instant::now();
-        let store = match self.store.take() {
+        let open = self.store.take();
+        if open.is_some() {
+            self.check_file().map_err(|error| self.fail(begin, error))?;
+        }
+        let store = match open {
             Some(store) => store,
             None => {
                 if let Some(outage) = &self.outage
@@ -190,6 +221,7 @@ impl Journal for RecoveringStore {
             Err(redb::Error::ValueTooLarge(bytes)) => Ok(Some(bytes)),
             written => written.map(|()| None).map_err(failed),
         });
+        let written = written.and_then(|written| self.note_file().map(|()| written));
         match written {
             Ok(None) => {
                 self.store = Some(store);
@@ -249,8 +281,21 @@ fn lost() -> CommitError {
     )
 }
 
-fn identity(file: &std::fs::Metadata) -> (u64, u64) {
-    (file.dev(), file.ino())
+/// What shows that a file was changed by others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileState {
+    /// The device and the inode.
+    identity: (u64, u64),
+    bytes: u64,
+}
+
+impl FileState {
+    fn of(file: &std::fs::Metadata) -> Self {
+        Self {
+            identity: (file.dev(), file.ino()),
+            bytes: file.len(),
+        }
+    }
 }
 
 fn unusable(error: &io::Error) -> CommitError {

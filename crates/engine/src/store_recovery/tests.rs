@@ -299,6 +299,62 @@ fn another_file_is_not_taken_for_the_store() {
     store.commit(1, &put("n/a")).unwrap();
 }
 
+/// How the file or its folder is lost while the store is open, and whether that can be undone.
+const LOSSES: [(&str, bool); 6] = [
+    ("removed", false),
+    ("renamed", true),
+    ("folder renamed", true),
+    ("folder removed", false),
+    ("replaced", false),
+    ("emptied", false),
+];
+
+#[test]
+fn writes_to_a_file_that_is_gone_are_refused() {
+    for (loss, returns) in LOSSES {
+        let parent = tempfile::tempdir().unwrap();
+        let (folder, aside) = (parent.path().join("a"), parent.path().join("b"));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("a.redb");
+        let (mut store, _) = open(&path, &Faults::free());
+        store.commit(1, &put("n/a")).unwrap();
+        match loss {
+            "removed" => std::fs::remove_file(&path).unwrap(),
+            "renamed" => std::fs::rename(&path, path.with_extension("aside")).unwrap(),
+            "folder renamed" => std::fs::rename(&folder, &aside).unwrap(),
+            "folder removed" => std::fs::remove_dir_all(&folder).unwrap(),
+            "replaced" => {
+                std::fs::copy(&path, path.with_extension("copy")).unwrap();
+                std::fs::rename(path.with_extension("copy"), &path).unwrap();
+            }
+            _ => {
+                let file = File::options().write(true).open(&path).unwrap();
+                file.set_len(0).unwrap();
+            }
+        }
+        let error = store.commit(2, &put("n/b")).unwrap_err();
+        assert!(
+            error.problem.contains("restart the cluster"),
+            "{loss}: {error}"
+        );
+        store.outage.as_mut().unwrap().retry_at = Instant::now();
+        store.commit(2, &put("n/b")).unwrap_err();
+        match loss {
+            "renamed" => std::fs::rename(path.with_extension("aside"), &path).unwrap(),
+            "folder renamed" => std::fs::rename(&aside, &folder).unwrap(),
+            _ => {}
+        }
+        store.outage.as_mut().unwrap().retry_at = Instant::now();
+        assert_eq!(store.commit(2, &put("n/c")).is_ok(), returns, "{loss}");
+        drop(store);
+        if returns {
+            let (_store, revision, content) = read(&path);
+            let keys: Vec<_> = content.keys().map(String::as_str).collect();
+            assert_eq!((revision, keys), (2, vec!["n/a", "n/c"]), "{loss}");
+        }
+    }
+}
+
 #[test]
 fn deferred_commits_reach_the_disk_with_the_first_that_is_synced() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! Objects within objects (`x-kubernetes-embedded-resource`). Their type and
 //! metadata follow the same rules as those of the outer object.
 
-use longshore_model::{StatusCause, name};
+use longshore_model::{CauseList, name};
 use serde_json::Value;
 
 use super::{Structural, causes};
@@ -9,14 +9,14 @@ use super::{Structural, causes};
 impl Structural {
     /// Validates the type and metadata of embedded objects.
     #[must_use]
-    pub fn check_embedded(&self, object: &Value) -> Vec<StatusCause> {
-        let mut out = Vec::new();
+    pub fn check_embedded(&self, object: &Value) -> CauseList {
+        let mut out = CauseList::new();
         walk(self, object, "", &mut out);
         out
     }
 }
 
-fn walk(schema: &Structural, value: &Value, path: &str, out: &mut Vec<StatusCause>) {
+fn walk(schema: &Structural, value: &Value, path: &str, out: &mut CauseList) {
     match value {
         Value::Object(fields) => {
             if schema.embedded && !schema.root {
@@ -44,7 +44,7 @@ fn walk(schema: &Structural, value: &Value, path: &str, out: &mut Vec<StatusCaus
     }
 }
 
-fn meta(object: &Value, path: &str, out: &mut Vec<StatusCause>) {
+fn meta(object: &Value, path: &str, out: &mut CauseList) {
     for field in ["apiVersion", "kind"] {
         match object.get(field) {
             Some(Value::String(text)) if !text.is_empty() => {}

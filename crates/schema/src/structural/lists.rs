@@ -1,6 +1,6 @@
 //! Uniqueness of values in set lists and of keys in map lists.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::{Map, Value};
 
 use super::{Structural, causes};
@@ -9,14 +9,14 @@ use crate::ListType;
 impl Structural {
     /// Reports duplicate values and keys.
     #[must_use]
-    pub fn duplicates(&self, object: &Value) -> Vec<StatusCause> {
-        let mut out = Vec::new();
+    pub fn duplicates(&self, object: &Value) -> CauseList {
+        let mut out = CauseList::new();
         find(self, object, &mut String::new(), &mut out);
         out
     }
 }
 
-fn find(schema: &Structural, value: &Value, path: &mut String, out: &mut Vec<StatusCause>) {
+fn find(schema: &Structural, value: &Value, path: &mut String, out: &mut CauseList) {
     let length = path.len();
     match value {
         Value::Object(fields) => {
@@ -55,7 +55,7 @@ fn find(schema: &Structural, value: &Value, path: &mut String, out: &mut Vec<Sta
     }
 }
 
-fn map_keys(schema: &Structural, items: &[Value], path: &str, out: &mut Vec<StatusCause>) {
+fn map_keys(schema: &Structural, items: &[Value], path: &str, out: &mut CauseList) {
     for (index, item) in items.iter().enumerate() {
         if !item.is_object() {
             let path = format!("{path}[{index}]");
@@ -77,7 +77,7 @@ fn map_keys(schema: &Structural, items: &[Value], path: &str, out: &mut Vec<Stat
 }
 
 /// Reports the second position of each duplicate value.
-fn report_duplicates(values: impl Iterator<Item = Value>, path: &str, out: &mut Vec<StatusCause>) {
+fn report_duplicates(values: impl Iterator<Item = Value>, path: &str, out: &mut CauseList) {
     let mut seen = std::collections::HashMap::new();
     for (index, value) in values.enumerate() {
         let times = seen.entry(value.to_string()).or_insert(0);

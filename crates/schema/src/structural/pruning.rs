@@ -1,5 +1,6 @@
 //! Prunes undeclared fields and sets defaults.
 
+use longshore_model::MessageList;
 use serde_json::{Map, Value};
 
 use super::{Additional, Structural, is_meta};
@@ -8,10 +9,10 @@ impl Structural {
     /// Drops the fields that the schema does not declare and returns their
     /// paths in order. Keeps the type and metadata of the object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        let mut unknown = Vec::new();
+        let mut unknown = MessageList::new();
         prune(object, Some(self), &mut String::new(), &mut unknown);
         unknown.sort_unstable();
-        unknown
+        unknown.into_vec()
     }
 
     /// Drops nulls where the schema does not permit them, and sets defaults.
@@ -26,7 +27,7 @@ impl Structural {
     }
 }
 
-fn prune(value: &mut Value, schema: Option<&Structural>, path: &mut String, out: &mut Vec<String>) {
+fn prune(value: &mut Value, schema: Option<&Structural>, path: &mut String, out: &mut MessageList) {
     if let Some(schema) = schema.filter(|schema| schema.preserves_unknown) {
         return prune_declared(value, schema, path, out);
     }
@@ -68,7 +69,7 @@ fn prune_declared(
     value: &mut Value,
     schema: &Structural,
     path: &mut String,
-    out: &mut Vec<String>,
+    out: &mut MessageList,
 ) {
     let length = path.len();
     match value {

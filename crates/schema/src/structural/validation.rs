@@ -1,6 +1,6 @@
 //! Validates values, with the messages of API servers.
 
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 
 use super::{Additional, Structural, Type, causes, formats};
@@ -8,7 +8,7 @@ use super::{Additional, Structural, Type, causes, formats};
 impl Structural {
     /// Validates a value; the path of each cause starts with `path`.
     #[must_use]
-    pub fn validate(&self, path: &str, value: &Value) -> Vec<StatusCause> {
+    pub fn validate(&self, path: &str, value: &Value) -> CauseList {
         let mut report = Report::default();
         check(self, value, path, &mut report);
         report.causes
@@ -19,26 +19,17 @@ impl Structural {
 /// alternatives fail, the best match is reported.
 #[derive(Debug, Default)]
 struct Report {
-    causes: Vec<StatusCause>,
-    /// Total size of the messages in bytes.
-    size: usize,
+    causes: CauseList,
     matched: usize,
 }
 
-/// Maximum total size of the messages in bytes. Further causes are dropped,
-/// because each may list all values of an enum.
-const MAX_MESSAGE_BYTES: usize = 1 << 20;
-
 impl Report {
     fn add(&mut self, cause: StatusCause) {
-        if self.size <= MAX_MESSAGE_BYTES {
-            self.size += cause.message.len();
-            self.causes.push(cause);
-        }
+        self.causes.push(cause);
     }
 
     fn take(&mut self, other: Self) {
-        other.causes.into_iter().for_each(|cause| self.add(cause));
+        self.causes.merge(other.causes);
         self.matched += other.matched;
     }
 }

@@ -79,7 +79,8 @@ fn add_rules(object: &mut Value, stored: &Value, default: &Value) {
         return;
     }
     let owned: Vec<&Rule> = own.rules.iter().collect();
-    let missing = missing(&owned, wanted.rules.iter());
+    // The default roles are small.
+    let missing = missing(&owned, wanted.rules.iter()).unwrap_or_default();
     let missing: Vec<Value> = missing
         .iter()
         .filter_map(|rule| serde_json::to_value(rule).ok())

@@ -71,7 +71,7 @@ impl Admission {
             let found = matched.and_then(|matched| match matched {
                 false => Ok(Vec::new()),
                 true => params::collect(
-                    engine,
+                    (engine, &self.dependencies),
                     kind.as_ref(),
                     binding.params.as_ref(),
                     &attributes.namespace,

@@ -103,6 +103,10 @@ impl Admission {
             let found = self
                 .engine
                 .get(info, None, policy_name, ReadVersion::Latest);
+            let object = found.as_deref().ok();
+            let info = std::sync::Arc::new(info.clone());
+            self.dependencies
+                .add_object(&info, (None, policy_name), object);
             found.ok().map(|policy| policy.value())
         });
         let kind = policy.as_ref().and_then(|policy| {

@@ -11,7 +11,10 @@ mod token;
 use longshore_engine::{Engine, Error, ReadVersion, Subject};
 use serde_json::Value;
 
-use super::attributes::{Attributes, Operation};
+use super::{
+    attributes::{Attributes, Operation},
+    write_rules::Dependencies,
+};
 use crate::user::User;
 
 /// The namespace of the Leases of nodes.
@@ -28,6 +31,8 @@ pub(crate) struct NodeRestriction {
 #[derive(Clone, Copy)]
 pub(super) struct Change<'a> {
     pub(super) engine: &'a Engine,
+    /// Gets the objects that are read.
+    pub(super) dependencies: &'a Dependencies,
     pub(super) attributes: &'a Attributes,
     pub(super) operation: Operation,
     /// The name of the object; empty if it will be generated.
@@ -155,6 +160,9 @@ impl Change<'_> {
         let kind = self.engine.find(group, "v1", plural).ok_or_else(missing)?;
         let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
         let found = self.engine.get(&kind, namespace, name, ReadVersion::Latest);
+        let object = found.as_ref().ok().map(|object| &**object);
+        let at = (namespace, name);
+        self.dependencies.add_object(&kind, at, object);
         let found = found.map_err(|error| match error {
             Error::NotFound(_) => missing(),
             error => error,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use longshore_builtin::json;
-use longshore_engine::{Engine, Error, ListRequest, Object, ReadVersion};
+use longshore_engine::{Dependency, Engine, Error, ListRequest, Object, ReadVersion};
 use longshore_model::{KindInfo, LabelSelector};
 use serde_json::{Map, Value};
 
-use crate::webhooks::labels;
+use crate::webhooks::{labels, write_rules::Dependencies};
 
 /// The kind of the parameters of a policy.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub(in crate::webhooks) fn kind(
 /// # Errors
 /// The reference is invalid, or nothing is found and the binding requires it.
 pub(in crate::webhooks) fn collect(
-    engine: &Engine,
+    (engine, dependencies): (&Engine, &Dependencies),
     kind: Option<&Arc<KindInfo>>,
     reference: Option<&ParamRef>,
     namespace: &str,
@@ -111,13 +111,20 @@ pub(in crate::webhooks) fn collect(
                 ..ListRequest::of(kind.clone())
             };
             let page = engine.list(&list).map_err(|error| error.to_string())?;
+            let revisions = page.items.iter().map(|object| object.revision());
+            let revisions = revisions.collect();
+            dependencies.add(Dependency::List(Box::new(list), revisions));
             page.items
         }
-        (name, _) => match engine.get(kind, namespace, name, ReadVersion::Latest) {
-            Ok(found) => vec![found],
-            Err(Error::NotFound(_)) => Vec::new(),
-            Err(error) => return Err(error.to_string()),
-        },
+        (name, _) => {
+            let found = match engine.get(kind, namespace, name, ReadVersion::Latest) {
+                Ok(found) => Some(found),
+                Err(Error::NotFound(_)) => None,
+                Err(error) => return Err(error.to_string()),
+            };
+            dependencies.add_object(kind, (namespace, name), found.as_deref());
+            found.into_iter().collect()
+        }
     };
     if params.is_empty() && reference.denies_if_missing {
         return Err(

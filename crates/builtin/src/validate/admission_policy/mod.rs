@@ -3,7 +3,7 @@
 mod expressions;
 mod resources;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use self::{expressions::Expressions, resources::match_resources};
 use super::{
@@ -20,7 +20,7 @@ const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 
 /// Validates a ValidatingAdmissionPolicy.
-pub(crate) fn validating(policy: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn validating(policy: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(policy, "spec");
     let name = json::text(policy, "metadata.name");
     let causes = &mut Causes(causes);
@@ -56,7 +56,7 @@ pub(crate) fn validating(policy: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a MutatingAdmissionPolicy.
-pub(crate) fn mutating(policy: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn mutating(policy: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(policy, "spec");
     let causes = &mut Causes(causes);
     let mut expressions = common(&spec, true, causes);
@@ -140,7 +140,7 @@ fn param_kind(kind: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if name.text().is_empty() {
         return causes.required(&name, "");
     }
-    let mut problems = Vec::new();
+    let mut problems = CauseList::new();
     meta::service_label("", &name.text().to_lowercase(), &mut problems);
     if let Some(problem) = problems.first() {
         let (_, detail) = problem.message.split_once("\": ").unwrap_or_default();
@@ -186,7 +186,7 @@ fn mutation(mutation: &FieldValue<'_>, expressions: &mut Expressions, causes: &m
 }
 
 /// Validates a ValidatingAdmissionPolicyBinding.
-pub(crate) fn validating_binding(binding: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn validating_binding(binding: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(binding, "spec");
     let causes = &mut Causes(causes);
     common_binding(&spec, causes);
@@ -208,7 +208,7 @@ pub(crate) fn validating_binding(binding: &Object, causes: &mut Vec<StatusCause>
 }
 
 /// Validates a MutatingAdmissionPolicyBinding.
-pub(crate) fn mutating_binding(binding: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn mutating_binding(binding: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(binding, "spec");
     let causes = &mut Causes(causes);
     common_binding(&spec, causes);

@@ -2,7 +2,7 @@
 
 mod metrics;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{cause::Cause, json::Object};
 
-pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
     causes.not_negative(&least);
@@ -41,14 +41,14 @@ pub(crate) fn object(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates the API version of the scale target of a new autoscaler.
-pub(crate) fn target(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn target(object: &Object, causes: &mut CauseList) {
     let target = FieldValue::field(object, "spec").get("scaleTargetRef");
     let core = target.get("kind").text() == "ReplicationController";
     version(&target.get("apiVersion"), core, &mut Causes(causes));
 }
 
 /// Validates the scale target again if it has changed.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let kind = |object| {
         let target = FieldValue::field(object, "spec").get("scaleTargetRef");
         ["apiVersion", "kind"].map(|field| target.get(field).text().to_owned())
@@ -58,7 +58,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     }
 }
 
-pub(crate) fn status(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn status(object: &Object, causes: &mut CauseList) {
     let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for condition in status.get("conditions").items() {
         causes.not_negative(&condition.get("observedGeneration"));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{FieldValue, at_most, configuration, index, pool_name, requests::Names, taint};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     validate::{field_value::Causes, storage::driver_name},
 };
 
-pub(crate) fn claim_status(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn claim_status(before: &Object, after: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let names = Names::of(&FieldValue::field(after, "spec").get("devices"));
     let old = FieldValue::field(before, "status");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn fields(before: Value, after: Value) -> Vec<String> {
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         claim_status(&object(before), &object(after), &mut causes);
         causes.into_iter().map(|cause| cause.field).collect()
     }

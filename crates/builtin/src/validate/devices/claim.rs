@@ -1,6 +1,6 @@
 //! ResourceClaims, their templates, and DeviceClasses.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{
     FieldValue, at_most, attribute, configuration,
@@ -12,19 +12,19 @@ use crate::{
     validate::{field_value::Causes, immutable},
 };
 
-pub(crate) fn claim(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn claim(object: &Object, causes: &mut CauseList) {
     let spec = FieldValue::field(object, "spec");
     devices(&spec.get("devices"), &mut Causes(causes));
 }
 
-pub(crate) fn template(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn template(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let metadata = spec.get("metadata");
     causes.labels(&metadata.get("labels"));
     devices(&spec.get("spec").get("devices"), causes);
 }
 
-pub(crate) fn fixed_spec(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn fixed_spec(before: &Object, after: &Object, causes: &mut CauseList) {
     immutable::fixed(before, after, &["spec"], causes);
 }
 
@@ -64,7 +64,7 @@ fn devices(devices: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn class(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     requests::selectors(&spec.get("selectors"), causes);
     let configs = spec.get("config");
@@ -84,7 +84,7 @@ pub(crate) fn class(object: &Object, causes: &mut Vec<StatusCause>) {
 
 /// Whether a resource has a domain that is not of Kubernetes.
 fn is_extended_resource(name: &str) -> bool {
-    let mut problems = Vec::new();
+    let mut problems = CauseList::new();
     crate::validate::meta::qualified("name", &format!("requests.{name}"), &mut problems);
     name.contains('/')
         && !name.contains("kubernetes.io/")
@@ -98,10 +98,10 @@ mod tests {
 
     use super::*;
 
-    fn problems(check: fn(&Object, &mut Vec<StatusCause>), spec: Value) -> Vec<String> {
+    fn problems(check: fn(&Object, &mut CauseList), spec: Value) -> Vec<String> {
         let mut object = Object::new();
         object.insert("spec".into(), spec);
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         check(&object, &mut causes);
         let causes = causes.into_iter();
         causes

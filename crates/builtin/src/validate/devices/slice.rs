@@ -1,6 +1,6 @@
 //! ResourceSlices: the devices that a driver offers.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{FieldValue, at_most, pool_name, taint};
 use crate::{
@@ -17,7 +17,7 @@ const NODES: [&str; 4] = [
     "perDeviceNodeSelection",
 ];
 
-pub(crate) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn slice(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     driver_name(&spec.get("driver"), causes);
     pool(&spec.get("pool"), causes);
@@ -59,7 +59,7 @@ pub(crate) fn slice(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn slice_change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn slice_change(before: &Object, after: &Object, causes: &mut CauseList) {
     let fixed = ["spec.pool.name", "spec.driver", "spec.nodeName"];
     immutable::fixed(before, after, &fixed, causes);
 }
@@ -155,7 +155,7 @@ mod tests {
     fn fields(spec: Value) -> Vec<String> {
         let mut object = Object::new();
         object.insert("spec".into(), spec);
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         slice(&object, &mut causes);
         causes.into_iter().map(|cause| cause.field).collect()
     }

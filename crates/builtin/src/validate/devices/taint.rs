@@ -1,6 +1,6 @@
 //! Taints of devices, and tolerations of them.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::FieldValue;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 
 const EFFECTS: &[&str] = &["NoExecute", "NoSchedule", "None"];
 
-pub(crate) fn taint_rule(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn taint_rule(object: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let selector = spec.get("deviceSelector");
     let [driver, pool, device] = ["driver", "pool", "device"].map(|name| selector.get(name));

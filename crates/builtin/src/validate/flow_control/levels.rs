@@ -1,7 +1,7 @@
 //! Validation of PriorityLevelConfigurations.
 
 use longshore_model::{
-    StatusCause,
+    CauseList,
     flow_control::{EXEMPT, LEVELS},
 };
 
@@ -15,7 +15,7 @@ const MAX_QUEUES: i64 = 10_000_000;
 /// The bits of the hash that selects the queues of a flow.
 const HASH_BITS: f64 = 60.0;
 
-pub(crate) fn level(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn level(object: &Object, causes: &mut CauseList) {
     let (spec, found) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let name = json::text(object, "metadata.name");
     let (kind, exempt, limited) = (spec.get("type"), spec.get("exempt"), spec.get("limited"));

@@ -6,7 +6,7 @@ mod rules;
 mod tests;
 
 use longshore_model::{
-    StatusCause,
+    CauseList,
     flow_control::{DefaultObject, EXEMPT, SCHEMAS},
 };
 
@@ -18,7 +18,7 @@ use crate::json::{self, Object};
 /// The highest number that decides which FlowSchema a request has.
 const MAX_PRECEDENCE: i64 = 10_000;
 
-pub(crate) fn schema(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn schema(object: &Object, causes: &mut CauseList) {
     let (spec, found) = (FieldValue::field(object, "spec"), &mut Causes(causes));
     let name = json::text(object, "metadata.name");
     let precedence = spec.get("matchingPrecedence");
@@ -53,7 +53,7 @@ pub(crate) fn schema(object: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Each condition has a type, once.
-pub(crate) fn status(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn status(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let conditions = FieldValue::field(object, "status").get("conditions");
     let types = || conditions.items().map(|condition| condition.get("type"));

@@ -1,5 +1,7 @@
 //! Validation of the rules of a FlowSchema.
 
+use longshore_model::CauseList;
+
 use super::super::field_value::{Causes, FieldValue};
 
 const VERBS: &[&str] = &[
@@ -119,7 +121,7 @@ fn resource_rule(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
         }
     } else if !all_or_some(&namespaces, "namespaces", causes) {
         for at in namespaces.items() {
-            let mut problems = Vec::new();
+            let mut problems = CauseList::new();
             Causes(&mut problems).label(&at);
             for problem in problems {
                 let (_, reason) = problem.message.rsplit_once(": ").unwrap_or_default();

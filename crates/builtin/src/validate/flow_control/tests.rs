@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use longshore_model::{
-    StatusCause,
+    CauseList,
     flow_control::{LEVELS, SCHEMAS},
 };
 use serde_json::Value;
@@ -12,8 +12,8 @@ use super::{level, schema};
 use crate::defaults;
 use crate::json::Object;
 
-fn problems(check: fn(&Object, &mut Vec<StatusCause>), object: Value) -> Vec<String> {
-    let mut causes = Vec::new();
+fn problems(check: fn(&Object, &mut CauseList), object: Value) -> Vec<String> {
+    let mut causes = CauseList::new();
     if let Value::Object(mut object) = object {
         defaults::flow_control::level(&mut object);
         check(&object, &mut causes);

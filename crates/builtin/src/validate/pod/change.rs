@@ -1,6 +1,6 @@
 //! Validation of changes of pods.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use crate::{
@@ -13,7 +13,7 @@ const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
 /// Validates a change of a pod: only a few fields are mutable, and some more while the pod has
 /// scheduling gates.
-pub(crate) fn object(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(before: &Object, after: &Object, causes: &mut CauseList) {
     let (Some(Value::Object(old)), Some(Value::Object(new))) =
         (before.get("spec"), after.get("spec"))
     else {
@@ -63,7 +63,7 @@ fn elements<'a>(object: &'a Object, path: &str) -> &'a [Value] {
 }
 
 /// A deadline may be set or decreased, but not removed or increased.
-fn deadline(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn deadline(old: &Object, new: &Object, causes: &mut CauseList) {
     let path = "spec.activeDeadlineSeconds";
     let (old, new) = (
         json::number(old, "activeDeadlineSeconds"),
@@ -83,7 +83,7 @@ fn deadline(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Tolerations may be added; of those that exist, only `tolerationSeconds` may change.
-fn tolerations(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn tolerations(old: &Object, new: &Object, causes: &mut CauseList) {
     let without_seconds = |value: &Value| {
         let mut value = value.clone();
         if let Value::Object(toleration) = &mut value {
@@ -103,7 +103,7 @@ fn tolerations(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Scheduling gates may only be removed.
-fn gates(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn gates(old: &Object, new: &Object, causes: &mut CauseList) {
     let name = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
     let old: Vec<_> = elements(old, "schedulingGates").iter().map(name).collect();
     for (index, gate) in elements(new, "schedulingGates").iter().enumerate() {
@@ -118,7 +118,7 @@ fn gates(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// The node selector of a pod with scheduling gates may only be extended.
-fn node_selector(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn node_selector(old: &Object, new: &Object, causes: &mut CauseList) {
     let new = new.get("nodeSelector");
     let kept = old.get("nodeSelector").and_then(Value::as_object);
     let mut kept = kept.into_iter().flatten();
@@ -130,7 +130,7 @@ fn node_selector(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// The required node affinity of a pod with scheduling gates may only become stricter.
-fn node_affinity(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn node_affinity(old: &Object, new: &Object, causes: &mut CauseList) {
     const TERMS: &str =
         "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
     let (old, new) = (elements(old, TERMS), elements(new, TERMS));
@@ -190,6 +190,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
+    use longshore_model::StatusCause;
+
     use super::*;
 
     /// The causes of a change from one spec to another, as `field: detail`.
@@ -198,7 +200,7 @@ mod tests {
             spec["containers"] = json!([{"name": "main", "image": "a"}]);
             json!({"spec": spec}).as_object().unwrap().clone()
         };
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         object(&pod(old), &pod(new), &mut causes);
         let text = |cause: StatusCause| {
             let (_, detail) = cause.message.rsplit_once(": ").unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use super::{security, volume_sources};
 use crate::{
@@ -27,7 +27,7 @@ const VARIABLE: &str = "a valid environment variable name must consist only of p
 
 const HEADER: &str = "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
 
-pub(super) fn check(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(container: &Object, path: &str, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let at = |name| FieldValue::of(container, name, path);
     at("env").items().for_each(|one| variable(&one, causes));
@@ -140,12 +140,7 @@ fn named(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
 
 /// Validates the block devices of a container, which must refer to claims of
 /// the pod.
-pub(super) fn devices(
-    container: &Object,
-    path: &str,
-    spec: &Object,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(super) fn devices(container: &Object, path: &str, spec: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let (mut names, mut paths) = (HashSet::new(), HashSet::new());
     for device in FieldValue::of(container, "volumeDevices", path).items() {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use crate::{
     cause::Cause,
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(spec: &Object, path: &str, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     dns(
         &FieldValue::of(spec, "dnsConfig", path),
@@ -69,16 +69,17 @@ fn dns(config: &FieldValue<'_>, alone: bool, causes: &mut Causes<'_>) {
 
 /// Validates a search domain: a subdomain whose labels may start with an
 /// underscore.
-fn searched(path: &str, text: &str, causes: &mut Vec<StatusCause>) {
+fn searched(path: &str, text: &str, causes: &mut CauseList) {
     const RULE: &str = r"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
     let plain: Vec<String> = text
         .split('.')
         .map(|label| label.strip_prefix('_').unwrap_or(label).replace('_', "-"))
         .collect();
-    let before = causes.len();
-    meta::subdomain(path, &plain.join("."), causes);
-    if causes.len() > before && text.len() <= 253 {
-        causes.truncate(before);
+    let mut problems = CauseList::new();
+    meta::subdomain(path, &plain.join("."), &mut problems);
+    if !problems.is_empty() && text.len() <= 253 {
         causes.push(Cause::invalid(path, text, RULE));
+    } else {
+        causes.extend(problems);
     }
 }

@@ -1,6 +1,6 @@
 //! Validation of ephemeral containers, which are added to running pods.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use crate::{
@@ -26,19 +26,14 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 /// A new pod has no ephemeral containers.
-pub(crate) fn new_pod(pod: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn new_pod(pod: &Object, causes: &mut CauseList) {
     if listed(pod).next().is_some() {
         causes.push(Cause::forbidden(LIST, "cannot be set on create"));
     }
 }
 
 /// Validates what differs from other containers.
-pub(super) fn container(
-    spec: &Object,
-    container: &Object,
-    path: &str,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(super) fn container(spec: &Object, container: &Object, path: &str, causes: &mut CauseList) {
     let at = |field: &str| below(path, field);
     let target = json::text(container, "targetContainerName");
     let mut others = ["containers", "initContainers"]
@@ -66,11 +61,11 @@ pub(super) fn container(
 }
 
 /// Ephemeral containers can be added, but not changed or removed. Mirror pods have none.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let annotations = json::at(before, "metadata.annotations");
     if annotations.is_some_and(|all| all.get(MIRROR_POD).is_some()) {
         let detail = "static pods do not support ephemeral containers";
-        *causes = vec![Cause::forbidden("", detail)];
+        *causes = CauseList::from_iter([Cause::forbidden("", detail)]);
         return;
     }
     for old in listed(before) {
@@ -103,6 +98,8 @@ fn is_set(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use longshore_model::StatusCause;
+
     use super::*;
     use serde_json::json;
 
@@ -122,7 +119,7 @@ mod tests {
     fn fields_that_ephemeral_containers_cannot_set() {
         let check = |fields: Value| {
             let pod = pod(json!([fields]));
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             let spec = pod["spec"].as_object().unwrap();
             container(spec, listed(&pod).next().unwrap(), "p", &mut causes);
             texts(&causes)
@@ -145,7 +142,7 @@ mod tests {
     #[test]
     fn ephemeral_containers_can_only_be_added() {
         let change = |before: Value, after: Value| {
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             change(&pod(before), &pod(after), &mut causes);
             texts(&causes)
         };
@@ -164,13 +161,13 @@ mod tests {
         );
         let mut mirror = pod(json!([]));
         mirror.insert("metadata".into(), json!({"annotations": {MIRROR_POD: ""}}));
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         super::change(&mirror, &pod(json!([a])), &mut causes);
         assert_eq!(
             texts(&causes),
             [": Forbidden: static pods do not support ephemeral containers"]
         );
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         new_pod(&pod(json!([a])), &mut causes);
         assert_eq!(
             texts(&causes),

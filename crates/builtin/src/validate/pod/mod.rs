@@ -14,7 +14,7 @@ pub(super) use scheduling::toleration;
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use super::{
@@ -27,14 +27,14 @@ use crate::{
 };
 
 /// Validates a pod.
-pub(crate) fn object(pod: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn object(pod: &Object, causes: &mut CauseList) {
     if let Some(Value::Object(pod_spec)) = pod.get("spec") {
         spec(pod_spec, "spec", causes);
     }
 }
 
 /// Validates the pod template in a field of an object.
-pub(crate) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCause>) {
+pub(crate) fn template(object: &Object, field: &str, causes: &mut CauseList) {
     let Some(Value::Object(template)) = object.get(field) else {
         return causes.push(Cause::required(field, ""));
     };
@@ -46,7 +46,7 @@ pub(crate) fn template(object: &Object, field: &str, causes: &mut Vec<StatusCaus
 }
 
 /// Validates the spec of a pod or pod template.
-pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn spec(spec: &Object, path: &str, causes: &mut CauseList) {
     let volumes = volumes(spec, path, causes);
     if json::items(spec, "containers").next().is_none() {
         causes.push(Cause::required(&format!("{path}.containers"), ""));
@@ -103,7 +103,7 @@ pub(super) fn spec(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
     security::of_pod(&context, &mut Causes(causes));
 }
 
-fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut Vec<StatusCause>) -> HashSet<&'a str> {
+fn volumes<'a>(spec: &'a Object, path: &str, causes: &mut CauseList) -> HashSet<&'a str> {
     let mut sound = HashSet::new();
     for (index, volume) in json::items(spec, "volumes").enumerate() {
         let path = format!("{path}.volumes[{index}]");
@@ -136,7 +136,7 @@ fn container<'a>(
     path: &str,
     names: &mut HashSet<&'a str>,
     volumes: &HashSet<&str>,
-    causes: &mut Vec<StatusCause>,
+    causes: &mut CauseList,
 ) {
     let at = |field: &str| below(path, field);
     let name = json::text(container, "name");
@@ -177,7 +177,7 @@ fn container<'a>(
     resources(container, path, causes);
 }
 
-fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut Vec<StatusCause>) {
+fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut CauseList) {
     let mut places = HashSet::new();
     let list = format!("{path}.volumeMounts");
     for (index, mount) in json::items(container, "volumeMounts").enumerate() {
@@ -225,7 +225,7 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
 }
 
 /// Requests must not exceed limits.
-fn resources(container: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+fn resources(container: &Object, path: &str, causes: &mut CauseList) {
     let Some(Value::Object(resources)) = container.get("resources") else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Validation of resizes: changes of the CPU and memory of a pod through its subresource `resize`.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -16,12 +16,7 @@ const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 const LISTS: [&str; 2] = ["requests", "limits"];
 
 /// Validates the policies of a container, by which a resize restarts it.
-pub(super) fn policies(
-    spec: &Object,
-    container: &Object,
-    path: &str,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(super) fn policies(spec: &Object, container: &Object, path: &str, causes: &mut CauseList) {
     let path = below(path, "resizePolicy");
     let never = json::text(spec, "restartPolicy") == "Never";
     let mut known = Vec::new();
@@ -52,7 +47,7 @@ pub(super) fn policies(
 }
 
 /// Validates a resize. The rules, their order and their texts are those of Kubernetes.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let empty = Object::new();
     let spec = |pod: &'_ Object| pod.get("spec").and_then(Value::as_object).cloned();
     let (old, new) = (spec(before), spec(after));
@@ -62,11 +57,11 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCau
     );
     let annotations = json::at(before, "metadata.annotations");
     if annotations.is_some_and(|all| all.get(MIRROR_POD).is_some()) {
-        *causes = vec![Cause::forbidden("", "static pods cannot be resized")];
+        *causes = CauseList::from_iter([Cause::forbidden("", "static pods cannot be resized")]);
         return;
     }
     if json::text(old, "os.name") == "windows" {
-        *causes = vec![Cause::forbidden("", "windows pods cannot be resized")];
+        *causes = CauseList::from_iter([Cause::forbidden("", "windows pods cannot be resized")]);
         return;
     }
     let class = match json::text(before, "status.qosClass") {
@@ -132,7 +127,7 @@ fn is_supported(pod: &Object) -> bool {
 }
 
 /// Validates the resources of the pod itself.
-fn of_pod(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
+fn of_pod(old: &Object, new: &Object, causes: &mut CauseList) {
     let is_set = |spec: &Object| LISTS.iter().any(|list| !amounts(spec, list).is_empty());
     if !is_set(old) && !is_set(new) {
         return;
@@ -163,8 +158,8 @@ fn of_pod(old: &Object, new: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-fn order(old: &Object, new: &Object) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
+fn order(old: &Object, new: &Object) -> CauseList {
+    let mut causes = CauseList::new();
     for list in ["containers", "initContainers"] {
         let count = |spec| json::items(spec, list).count();
         if count(old) != count(new) {
@@ -233,6 +228,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
+    use longshore_model::StatusCause;
+
     use super::*;
 
     fn texts(causes: &[StatusCause]) -> Vec<String> {
@@ -252,7 +249,7 @@ mod tests {
     }
 
     fn check(old: Value, new: Value) -> Vec<String> {
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         change(&pod(old), &pod(new), &mut causes);
         texts(&causes)
     }
@@ -364,7 +361,7 @@ mod tests {
         let mut before = pod(one(json!({"cpu": "1"}), json!({})));
         let after = pod(one(json!({"cpu": "2"}), json!({})));
         let check = |before: &Object| {
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             change(before, &after, &mut causes);
             texts(&causes)
         };
@@ -393,7 +390,7 @@ mod tests {
                 {"resourceName": "disk", "restartPolicy": "Maybe"},
             ]});
             let (spec, container) = (spec.as_object().unwrap(), container.as_object().unwrap());
-            let mut causes = Vec::new();
+            let mut causes = CauseList::new();
             policies(spec, container, "p", &mut causes);
             texts(&causes)
         };

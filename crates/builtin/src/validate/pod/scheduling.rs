@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use crate::{
     cause::Cause,
@@ -18,7 +18,7 @@ const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
-pub(super) fn check(spec: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(spec: &Object, path: &str, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     for one in FieldValue::of(spec, "tolerations", path).items() {
         toleration(&one, causes);

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::Value;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Validates a change of a pod's status.
-pub(crate) fn change(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     conditions(after, causes);
     nomination(before, after, causes);
     generation(after, "status.observedGeneration", "status", causes);
@@ -42,7 +42,7 @@ fn listed<'a>(pod: &'a Object, list: &'a str) -> impl Iterator<Item = &'a Object
     status.flat_map(move |status| json::items(status, list))
 }
 
-fn generation(object: &Object, field: &str, path: &str, causes: &mut Vec<StatusCause>) {
+fn generation(object: &Object, field: &str, path: &str, causes: &mut CauseList) {
     if let Some(negative) = json::number(object, field).filter(|number| *number < 0) {
         let detail = "must be a non-negative integer";
         causes.push(Cause::invalid(
@@ -53,7 +53,7 @@ fn generation(object: &Object, field: &str, path: &str, causes: &mut Vec<StatusC
     }
 }
 
-fn conditions(pod: &Object, causes: &mut Vec<StatusCause>) {
+fn conditions(pod: &Object, causes: &mut CauseList) {
     for (index, condition) in listed(pod, "conditions").enumerate() {
         let path = format!("status.conditions[{index}]");
         generation(condition, "observedGeneration", &path, causes);
@@ -65,7 +65,7 @@ fn conditions(pod: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// A nominated node can only be set while the pod is not assigned to a node.
-fn nomination(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+fn nomination(before: &Object, after: &Object, causes: &mut CauseList) {
     const FIELD: &str = "status.nominatedNodeName";
     let name = json::text(after, FIELD);
     if name.is_empty() || name == json::text(before, FIELD) {
@@ -83,7 +83,7 @@ fn containers(
     before: &Object,
     after: &Object,
     (list, specs): (&str, &str),
-    causes: &mut Vec<StatusCause>,
+    causes: &mut CauseList,
 ) {
     for (index, old) in listed(before, list).enumerate() {
         let Some(ended) = json::at(old, "state.terminated") else {
@@ -127,7 +127,7 @@ fn may_start_again(pod: &Object, specs: &str, name: &str, exit_code: &Value) -> 
 }
 
 /// At most one address per IP family. Existing addresses may remain unchanged.
-fn addresses(before: &Object, after: &Object, list: &str, causes: &mut Vec<StatusCause>) {
+fn addresses(before: &Object, after: &Object, list: &str, causes: &mut CauseList) {
     let path = format!("status.{list}");
     let own = |pod| listed(pod, list).map(|one| json::text(one, "ip"));
     for (index, text) in own(after).enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 
 use crate::{
     cause::Cause,
@@ -27,7 +27,7 @@ const FIELDS: &[&str] = &[
 const CERTIFICATE_PATHS: [&str; 3] = ["credentialBundlePath", "keyPath", "certificateChainPath"];
 
 /// Validates the source of a volume.
-pub(super) fn check(volume: &Object, path: &str, causes: &mut Vec<StatusCause>) {
+pub(super) fn check(volume: &Object, path: &str, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     // A volume has one of many sources.
     let at = |name: &str| match volume.contains_key(name) {
@@ -280,11 +280,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use serde_json::{Value, json};
 
+    use longshore_model::StatusCause;
+
     use super::*;
 
     fn problems(sources: &Value) -> Vec<String> {
         let volume = json!({"projected": {"sources": sources}});
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         check(volume.as_object().unwrap(), "v", &mut causes);
         let shown = |cause: StatusCause| format!("{}: {}", cause.field, cause.message);
         causes.into_iter().map(shown).collect()

@@ -10,7 +10,7 @@ mod status;
 mod tests;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use x509_cert::{der::Decode as _, request::CertReq};
 
 use super::{
@@ -57,7 +57,7 @@ pub(crate) fn fill(request: &mut Object) {
 }
 
 /// Validates a new request.
-pub(crate) fn new_request(request: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn new_request(request: &Object, causes: &mut CauseList) {
     let (spec, causes) = (FieldValue::field(request, "spec"), &mut Causes(causes));
     let signer = spec.get("signerName");
     signer_name(&signer, causes);
@@ -82,7 +82,7 @@ pub(crate) fn new_request(request: &Object, causes: &mut Vec<StatusCause>) {
 }
 
 /// Validates a change of a request: its spec is fixed.
-pub(crate) fn update(before: &Object, after: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn update(before: &Object, after: &Object, causes: &mut CauseList) {
     let spec = |object| FieldValue::field(object, "spec");
     Causes(causes).immutable(&spec(before), &spec(after));
 }

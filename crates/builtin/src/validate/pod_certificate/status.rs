@@ -1,7 +1,7 @@
 //! Validation of the status of a request, which a signer writes once.
 
 use jiff::{SignedDuration, Timestamp};
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 use x509_cert::{der::Decode as _, request::CertReq};
 
@@ -32,12 +32,7 @@ const MIN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 const REFRESH_MARGIN: SignedDuration = SignedDuration::from_mins(10);
 
 /// Validates a change of the status at a time.
-pub(crate) fn status(
-    before: &Object,
-    after: &Object,
-    now: Timestamp,
-    causes: &mut Vec<StatusCause>,
-) {
+pub(crate) fn status(before: &Object, after: &Object, now: Timestamp, causes: &mut CauseList) {
     let old = FieldValue::field(before, "status");
     let new = FieldValue::field(after, "status");
     let known = causes.len();

@@ -77,13 +77,13 @@ fn request(pkcs10: &str) -> Value {
     }})
 }
 
-fn shown(causes: Vec<StatusCause>) -> Vec<String> {
+fn shown(causes: CauseList) -> Vec<String> {
     let shown = |cause: StatusCause| format!("{}: {}", cause.field, cause.message);
     causes.into_iter().map(shown).collect()
 }
 
 fn problems(request: &Value) -> Vec<String> {
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     new_request(request.as_object().unwrap(), &mut causes);
     shown(causes)
 }
@@ -240,7 +240,7 @@ impl Issued {
             request
         };
         let (before, after) = (with(status), with(&self.status));
-        let mut causes = Vec::new();
+        let mut causes = CauseList::new();
         let objects = [&before, &after].map(|object| object.as_object().unwrap());
         super::status(objects[0], objects[1], self.now, &mut causes);
         shown(causes)
@@ -470,7 +470,7 @@ fn the_spec_is_fixed() {
     let before = request("AAAA");
     let mut after = before.clone();
     after["spec"]["podName"] = json!("other");
-    let mut causes = Vec::new();
+    let mut causes = CauseList::new();
     let objects = [&before, &after].map(|object| object.as_object().unwrap());
     update(objects[0], objects[1], &mut causes);
     let problems = shown(causes);

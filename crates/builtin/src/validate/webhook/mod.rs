@@ -5,7 +5,7 @@ mod rules;
 
 use std::collections::HashSet;
 
-use longshore_model::{StatusCause, name};
+use longshore_model::{CauseList, name};
 
 use super::{
     field_value::{Causes, FieldValue},
@@ -23,7 +23,7 @@ const REVIEWS: [&str; 2] = ["v1", "v1beta1"];
 /// The name suffix reserved for configurations from manifest files.
 const STATIC: &str = ".static.k8s.io";
 
-pub(crate) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn new_object(object: &Object, causes: &mut CauseList) {
     let name = json::text(object, "metadata.name");
     if name.ends_with(STATIC) {
         let detail = format!(
@@ -33,7 +33,7 @@ pub(crate) fn new_object(object: &Object, causes: &mut Vec<StatusCause>) {
     }
 }
 
-pub(crate) fn configuration(object: &Object, causes: &mut Vec<StatusCause>) {
+pub(crate) fn configuration(object: &Object, causes: &mut CauseList) {
     let (webhooks, causes) = (FieldValue::field(object, "webhooks"), &mut Causes(causes));
     for one in webhooks.items() {
         webhook(&one, causes);

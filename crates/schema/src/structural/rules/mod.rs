@@ -4,7 +4,7 @@
 mod openapi;
 mod structure;
 
-use longshore_model::StatusCause;
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 
 use super::{Structural, causes, is_meta, patterns};
@@ -17,14 +17,14 @@ const AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveMaximum M
 /// status subresource.
 #[must_use]
 pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<StatusCause> {
-    let mut out = Vec::new();
+    let mut out = CauseList::new();
     if !patterns::fit_size_limit(schema) {
         let most = patterns::MAX_SCHEMA_BYTES >> 20;
         let why = format!(
             "its patterns take more than {most} MiB of memory when they are compiled: use fewer or simpler ones"
         );
         out.push(causes::forbidden(path, &why));
-        return out;
+        return out.into_vec();
     }
     if has_status {
         check_root(schema, path, &mut out);
@@ -33,7 +33,7 @@ pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<StatusCause> {
         let why = "nullable cannot be true at the root";
         out.push(causes::forbidden(&format!("{path}.nullable"), why));
     }
-    let mut structure = Vec::new();
+    let mut structure = CauseList::new();
     structure::check(schema, path, &mut structure);
     structure.sort_by(|a, b| (&a.field, &a.message).cmp(&(&b.field, &b.message)));
     if structure.is_empty() {
@@ -42,10 +42,10 @@ pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<StatusCause> {
     }
     out.extend(structure);
     openapi::check(schema, path, &mut out);
-    out
+    out.into_vec()
 }
 
-fn check_root(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
+fn check_root(schema: &Value, path: &str, out: &mut CauseList) {
     if let Some(kind) = schema["type"].as_str().filter(|kind| *kind != "object") {
         let why = "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled";
         out.push(causes::invalid(&format!("{path}.type"), &kind.into(), why));
@@ -93,7 +93,7 @@ fn list<'a>(schema: &'a Value, name: &str) -> impl Iterator<Item = (usize, &'a V
 }
 
 /// Defaults must be valid and must not contain unknown fields.
-fn defaults(schema: &Structural, path: &str, in_meta: bool, out: &mut Vec<StatusCause>) {
+fn defaults(schema: &Structural, path: &str, in_meta: bool, out: &mut CauseList) {
     if let Some(default) = schema.default.as_ref().filter(|_| !in_meta) {
         let at = format!("{path}.default");
         let mut pruned = default.clone();
@@ -106,7 +106,7 @@ fn defaults(schema: &Structural, path: &str, in_meta: bool, out: &mut Vec<Status
             ));
         }
         let mut broken = schema.validate("", default);
-        for cause in &mut broken {
+        for cause in broken.iter_mut() {
             cause.field = match cause.field.as_str() {
                 "<nil>" => at.clone(),
                 below => format!("{at}.{below}"),

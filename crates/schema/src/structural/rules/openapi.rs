@@ -1,13 +1,13 @@
 //! The supported subset of OpenAPI and of the Kubernetes extensions.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::{Map, Value, json};
 
 use super::{has, list, properties, text};
 use crate::structural::{Type, causes, is_meta, strings};
 
 /// Validates the keywords of a schema.
-pub(super) fn check(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
+pub(super) fn check(schema: &Value, path: &str, out: &mut CauseList) {
     let context = Context {
         root: true,
         ..Context::default()
@@ -23,7 +23,7 @@ struct Context {
 }
 
 /// The supported subset of OpenAPI.
-fn openapi(schema: &Value, path: &str, context: Context, out: &mut Vec<StatusCause>) {
+fn openapi(schema: &Value, path: &str, context: Context, out: &mut CauseList) {
     let child = |name: &str| format!("{path}.{name}");
     let inner = Context {
         root: false,
@@ -113,10 +113,10 @@ fn openapi(schema: &Value, path: &str, context: Context, out: &mut Vec<StatusCau
 }
 
 /// The rules of the extensions.
-fn extensions(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
+fn extensions(schema: &Value, path: &str, out: &mut CauseList) {
     let child = |name: &str| format!("{path}.{name}");
     let kind = text(schema, "type");
-    let must_be = |word: &str, why: &str, out: &mut Vec<StatusCause>| match kind {
+    let must_be = |word: &str, why: &str, out: &mut CauseList| match kind {
         "" => out.push(causes::required(&child("type"), why)),
         kind if kind != word => {
             out.push(causes::invalid(&child("type"), &kind.into(), why));
@@ -182,7 +182,7 @@ fn extensions(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
 }
 
 /// The keys of map lists.
-fn map_keys(schema: &Value, list_type: &str, path: &str, out: &mut Vec<StatusCause>) {
+fn map_keys(schema: &Value, list_type: &str, path: &str, out: &mut CauseList) {
     let child = |name: &str| format!("{path}.{name}");
     let keys = strings(schema.get("x-kubernetes-list-map-keys"));
     if !keys.is_empty() && list_type != "map" {

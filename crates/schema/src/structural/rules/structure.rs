@@ -1,14 +1,14 @@
 //! The structure of schemas: types and fields must be declared outside of
 //! logical junctors, which may only constrain values.
 
-use longshore_model::StatusCause;
+use longshore_model::CauseList;
 use serde_json::{Value, json};
 
 use super::{has, list, properties, text};
 use crate::structural::{causes, patterns};
 
 /// Validates the structure of a schema.
-pub(super) fn check(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
+pub(super) fn check(schema: &Value, path: &str, out: &mut CauseList) {
     structural(schema, Level::Root, path, out);
     complete(schema, path, out);
 }
@@ -25,7 +25,7 @@ fn is_int_or_string(any_of: &Value) -> bool {
 }
 
 /// Checks that a schema is structural.
-fn structural(schema: &Value, level: Level, path: &str, out: &mut Vec<StatusCause>) {
+fn structural(schema: &Value, level: Level, path: &str, out: &mut CauseList) {
     let child = |name: &str| format!("{path}.{name}");
     let kind = text(schema, "type");
     let embedded = schema["x-kubernetes-embedded-resource"] == true;
@@ -95,13 +95,7 @@ fn structural(schema: &Value, level: Level, path: &str, out: &mut Vec<StatusCaus
 }
 
 /// Checks what a schema declares for type and metadata.
-fn meta_rules(
-    schema: &Value,
-    level: Level,
-    embedded: bool,
-    path: &str,
-    out: &mut Vec<StatusCause>,
-) {
+fn meta_rules(schema: &Value, level: Level, embedded: bool, path: &str, out: &mut CauseList) {
     let checked = level == Level::Root || embedded;
     for name in ["kind", "apiVersion"] {
         let property = &schema["properties"][name];
@@ -139,7 +133,7 @@ fn meta_rules(
 
 /// Schemas in `allOf`, `anyOf`, `oneOf` and `not` may constrain values, but may
 /// not declare structure.
-fn value_rules(schema: &Value, any_of: bool, all_of: bool, path: &str, out: &mut Vec<StatusCause>) {
+fn value_rules(schema: &Value, any_of: bool, all_of: bool, path: &str, out: &mut CauseList) {
     for word in ["anyOf", "allOf", "oneOf"] {
         for (index, inner) in list(schema, word) {
             if word == "anyOf" && any_of {
@@ -161,7 +155,7 @@ fn value_rules(schema: &Value, any_of: bool, all_of: bool, path: &str, out: &mut
     }
 }
 
-fn nested(schema: &Value, any_of: bool, path: &str, out: &mut Vec<StatusCause>) {
+fn nested(schema: &Value, any_of: bool, path: &str, out: &mut CauseList) {
     value_rules(schema, any_of, false, path, out);
     if schema["items"].is_object() {
         nested(&schema["items"], false, &format!("{path}.items"), out);
@@ -250,7 +244,7 @@ fn nested(schema: &Value, any_of: bool, path: &str, out: &mut Vec<StatusCause>) 
 
 /// Fields that are constrained in `allOf` and the like must be declared
 /// outside.
-fn complete(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
+fn complete(schema: &Value, path: &str, out: &mut CauseList) {
     for word in ["allOf", "anyOf", "oneOf"] {
         for (index, inner) in list(schema, word) {
             declared(schema, inner, path, &format!("{path}.{word}[{index}]"), out);
@@ -271,7 +265,7 @@ fn complete(schema: &Value, path: &str, out: &mut Vec<StatusCause>) {
     }
 }
 
-fn declared(schema: &Value, inner: &Value, path: &str, because: &str, out: &mut Vec<StatusCause>) {
+fn declared(schema: &Value, inner: &Value, path: &str, because: &str, out: &mut CauseList) {
     for word in ["allOf", "anyOf", "oneOf"] {
         for (index, inner) in list(inner, word) {
             declared(
