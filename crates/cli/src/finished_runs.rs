@@ -1,6 +1,7 @@
-//! Stops the remaining Jobs of finished runs without a follower. On other clusters, a follower
-//! or JobSet does this. Otherwise, the parameter server of a run whose terminal was closed
-//! would keep an on-demand cluster running forever.
+//! Stops the remaining Jobs of finished runs without a follower, and ends pods whose command has
+//! ended beside a container that does not end. On other clusters, a follower or JobSet does this.
+//! Otherwise, the parameter server of a run whose terminal was closed would keep an on-demand
+//! cluster running forever.
 
 use std::time::Duration;
 
@@ -17,13 +18,25 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 /// Runs until the cluster ends.
 pub(crate) async fn stop_leftovers(cluster: Cluster) {
     let cluster = cluster.with_user_agent("longshore-leftovers");
-    while let Err(error) = watch(&cluster).await {
-        if cluster.is_closed() {
-            return;
+    let jobs = async {
+        while let Err(error) = watch(&cluster).await {
+            if cluster.is_closed() {
+                return;
+            }
+            tracing::warn!(%error, "cannot stop the remaining Jobs of finished runs; retrying");
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
-        tracing::warn!(%error, "cannot stop the remaining Jobs of finished runs; retrying");
-        tokio::time::sleep(RETRY_INTERVAL).await;
-    }
+    };
+    let pods = async {
+        while let Err(error) = runs::end_lingering(&cluster).await {
+            if cluster.is_closed() {
+                return;
+            }
+            tracing::warn!(%error, "cannot end pods whose command has ended; retrying");
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+    };
+    tokio::join!(jobs, pods);
 }
 
 async fn watch(cluster: &Cluster) -> Result<(), runs::RunsError> {

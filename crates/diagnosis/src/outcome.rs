@@ -104,7 +104,7 @@ impl Retry {
     }
 }
 
-/// The end of a run, as recorded on the Jobs that were stopped with it.
+/// The end of a run, as recorded on its Jobs before pods are stopped that show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
@@ -112,11 +112,15 @@ pub struct End {
     pub ending: Ending,
     /// The exit code of the run.
     pub exit_code: i32,
+    /// When its last task ended, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Timestamp>,
 }
 
 impl JobEvidence {
-    /// The recorded end of the run with which it was stopped.
-    pub(crate) fn end(&self) -> Option<End> {
+    /// The recorded end of its run.
+    #[must_use]
+    pub fn end(&self) -> Option<End> {
         let text = self.metadata.annotations.get(names::ENDED)?;
         serde_json::from_str(text).ok()
     }

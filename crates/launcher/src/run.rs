@@ -52,6 +52,12 @@ impl Run {
         name.strip_prefix('-')
     }
 
+    /// Returns true if a Job runs a service role.
+    pub(crate) fn is_service(&self, job: &JobEvidence) -> bool {
+        let mut roles = self.roles.iter();
+        roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
+    }
+
     /// Its current pods.
     ///
     /// # Errors

@@ -7,7 +7,10 @@ use clap_complete::engine::ArgValueCompleter;
 use futures::StreamExt as _;
 use longshore::{
     client::Cluster,
-    launcher::{RunSummary, runs},
+    launcher::{
+        RunSummary,
+        runs::{self, RunState},
+    },
 };
 
 use crate::{
@@ -83,6 +86,10 @@ async fn end_one(cluster: &Cluster, found: &RunSummary) -> Result<()> {
             "The run {name} has already finished: {}.",
             found.state.as_str()
         ));
+        if found.state != RunState::Cancelled {
+            // It may have pods with containers that do not end.
+            follow::cancel(cluster, &found.run).await?;
+        }
         // One that was cancelled a moment ago may have tasks that still end.
         return follow::wait_until_still(cluster, &found.run).await;
     }

@@ -36,6 +36,7 @@ mod lifecycle;
 mod machine;
 mod names;
 mod objects;
+mod other_containers;
 mod output_errors;
 mod outputs;
 mod owners;

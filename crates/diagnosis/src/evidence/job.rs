@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use longshore_model::{
     ObjectMeta,
-    facts::{Condition, PodFacts, PodSpec},
+    facts::{Condition, ContainerStatus, PodFacts, PodSpec},
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,16 +66,37 @@ struct FailureRule {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ExitCodes {
+    container_name: String,
     operator: String,
     values: Vec<i32>,
+}
+
+impl PodFailurePolicy {
+    /// Returns true if the Job fails with any failure of the command.
+    fn ends_after_any_failure(&self) -> bool {
+        let concerns = |codes: &ExitCodes| {
+            let is_main = matches!(codes.container_name.as_str(), "" | names::MAIN);
+            is_main && codes.operator == "NotIn" && codes.values == [0]
+        };
+        let mut rules = self.rules.iter();
+        rules.any(|rule| {
+            rule.action == "FailJob" && rule.on_exit_codes.as_ref().is_some_and(concerns)
+        })
+    }
 }
 
 impl FailureRule {
     fn applies(&self, pod: &PodFacts) -> bool {
         if let Some(codes) = &self.on_exit_codes {
-            let code = pod.ended().map(|ended| ended.exit_code);
-            let has = code.is_some_and(|code| codes.values.contains(&code));
-            return has == (codes.operator == "In") && code.is_some_and(|code| code != 0);
+            let concerns = |status: &&ContainerStatus| {
+                codes.container_name.is_empty() || codes.container_name == status.name
+            };
+            let ended = pod.statuses().filter(concerns);
+            let mut ended = ended.filter_map(|status| status.state.terminated.as_ref());
+            return ended.any(|ended| {
+                let has = codes.values.contains(&ended.exit_code);
+                has == (codes.operator == "In") && ended.exit_code != 0
+            });
         }
         let mut conditions = self.on_pod_conditions.iter();
         conditions.any(|wanted| pod.condition(&wanted.kind).is_some())
@@ -309,6 +330,18 @@ impl JobEvidence {
         is_last || self.failure().is_some()
     }
 
+    /// Returns true if the Job fails because of a task that has failed this often, last with this
+    /// pod.
+    pub(crate) fn ends_with(&self, pod: &PodFacts, failures: usize) -> bool {
+        let limit = match self.spec.backoff_limit_per_index {
+            // Failures of all tasks count.
+            Some(_) if self.restarts_all() => return true,
+            None if self.spec.backoff_limit != Some(0) => return true,
+            limit => limit.unwrap_or(0),
+        };
+        self.never_retries(pod) || usize::try_from(limit).is_ok_and(|limit| failures > limit)
+    }
+
     /// The number of tasks that run at the same time until its end.
     pub(crate) fn wanted(&self) -> u32 {
         let completions = self.spec.completions.unwrap_or(1);
@@ -327,8 +360,10 @@ impl JobEvidence {
     /// Whether it fails by itself when a task has failed.
     #[must_use]
     pub fn fails_by_itself(&self) -> bool {
-        (self.spec.backoff_limit == Some(0) || self.is_independent())
-            && self.spec.pod_failure_policy.is_none()
-            && self.jobset().is_none()
+        let policy = self.spec.pod_failure_policy.as_ref();
+        let fails = (self.spec.backoff_limit == Some(0) || self.is_independent())
+            && policy.is_none()
+            || policy.is_some_and(PodFailurePolicy::ends_after_any_failure);
+        fails && self.jobset().is_none()
     }
 }

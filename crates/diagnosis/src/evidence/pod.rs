@@ -29,9 +29,28 @@ pub trait RunPod {
     #[must_use]
     fn main(&self) -> Option<&ContainerStatus>;
 
-    /// How the command ended, if it has.
+    /// How the command ended, if it has and its container is not restarted in place.
     #[must_use]
     fn ended(&self) -> Option<&Terminated>;
+
+    /// Returns true if the pod has ended.
+    #[must_use]
+    fn has_finished(&self) -> bool;
+
+    /// Returns true if the command has ended, and another container keeps the pod from ending: a
+    /// proxy that does not end, for example. Sidecars do not, as they end with the others.
+    #[must_use]
+    fn lingers(&self) -> bool;
+
+    /// Returns true if the command ended before the pod was told to end, so that its exit code
+    /// is its own.
+    #[must_use]
+    fn ended_by_itself(&self) -> bool;
+
+    /// Returns true if the pod has succeeded, or will when its lingering containers are ended.
+    /// A container that fails beside a command that succeeds makes the pod fail.
+    #[must_use]
+    fn ends_well(&self) -> bool;
 
     /// Whether the command runs or has run, so that there is a log.
     #[must_use]
@@ -49,7 +68,7 @@ pub trait RunPod {
     #[must_use]
     fn has_failed(&self) -> bool;
 
-    /// The init container that failed.
+    /// The init container that failed. Sidecars do not count.
     #[must_use]
     fn failed_init(&self) -> Option<(&str, &Terminated)>;
 
@@ -57,13 +76,23 @@ pub trait RunPod {
     #[must_use]
     fn finished_at(&self) -> Option<Timestamp>;
 
-    /// The number of earlier pods of its task that its Job has counted.
+    /// The number of earlier failures of its task that its Job has counted.
+    #[must_use]
+    fn failures_before(&self) -> u32;
+
+    /// The number of earlier pods of its task that its Job has counted, also those whose failure
+    /// does not count.
     #[must_use]
     fn counted_before(&self) -> u32;
 
     /// The number of earlier attempts of its task, each with a pod of its own.
     #[must_use]
     fn attempts_before(&self) -> u32;
+}
+
+/// A number in an annotation or label, which any client can write.
+fn number(text: Option<&String>) -> u32 {
+    text.and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 impl RunPod for PodFacts {
@@ -100,7 +129,61 @@ impl RunPod for PodFacts {
     }
 
     fn ended(&self) -> Option<&Terminated> {
-        self.main()?.state.terminated.as_ref()
+        let ended = self.main()?.state.terminated.as_ref()?;
+        let mut containers = self.spec.containers.iter();
+        let own = containers.find(|container| container.name == self.main_name());
+        let own = own.map_or("", |container| container.restart_policy.as_str());
+        let policy = if own.is_empty() {
+            self.spec.restart_policy.as_str()
+        } else {
+            own
+        };
+        let restarts = match policy {
+            "Always" => true,
+            "OnFailure" => ended.exit_code != 0,
+            _ => false,
+        };
+        (!restarts || self.has_finished()).then_some(ended)
+    }
+
+    fn has_finished(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+    }
+
+    fn lingers(&self) -> bool {
+        let others = self.status.container_statuses.iter();
+        let mut others = others.filter(|status| status.name != self.main_name());
+        self.ended().is_some()
+            && !self.has_finished()
+            && others.any(|status| status.state.terminated.is_none())
+    }
+
+    fn ended_by_itself(&self) -> bool {
+        let Some(ended) = self.ended() else {
+            return false;
+        };
+        let meta = &self.metadata;
+        let Some(deadline) = meta.deletion_timestamp else {
+            return true;
+        };
+        // The time of the deletion is in the future by the grace period, in whole seconds.
+        let grace = meta.deletion_grace_period_seconds.unwrap_or(0).max(0);
+        let told = deadline.as_second().saturating_sub(grace);
+        ended.finished_at.is_some_and(|at| at.as_second() <= told)
+    }
+
+    fn ends_well(&self) -> bool {
+        let others = self.status.container_statuses.iter();
+        let mut ended = others.filter_map(|status| status.state.terminated.as_ref());
+        match self.status.phase.as_str() {
+            "Succeeded" => true,
+            "Failed" => false,
+            _ => {
+                self.has_succeeded()
+                    && self.metadata.deletion_timestamp.is_none()
+                    && (self.lingers() || ended.all(|ended| ended.exit_code == 0))
+            }
+        }
     }
 
     fn has_started(&self) -> bool {
@@ -109,11 +192,14 @@ impl RunPod for PodFacts {
     }
 
     fn is_over(&self) -> bool {
-        self.ended().is_some() || matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
+        self.ended().is_some() || self.has_finished()
     }
 
     fn has_succeeded(&self) -> bool {
-        self.status.phase == "Succeeded" || self.ended().is_some_and(|ended| ended.exit_code == 0)
+        match self.ended() {
+            Some(ended) => ended.exit_code == 0,
+            None => self.status.phase == "Succeeded",
+        }
     }
 
     fn has_failed(&self) -> bool {
@@ -121,27 +207,32 @@ impl RunPod for PodFacts {
     }
 
     fn failed_init(&self) -> Option<(&str, &Terminated)> {
-        self.status
-            .init_container_statuses
-            .iter()
+        // Sidecars are ended with the pod, or restarted.
+        let is_sidecar = |name: &str| {
+            let mut inits = self.spec.init_containers.iter();
+            inits.any(|init| init.name == name && init.restart_policy == "Always")
+        };
+        let inits = self.status.init_container_statuses.iter();
+        inits
+            .filter(|status| !is_sidecar(&status.name))
             .find_map(|status| {
                 let ended = status.state.terminated.as_ref()?;
                 (ended.exit_code != 0).then_some((status.name.as_str(), ended))
             })
     }
 
+    fn failures_before(&self) -> u32 {
+        number(self.metadata.annotations.get(names::FAILURES))
+    }
+
     fn counted_before(&self) -> u32 {
-        let counts = [names::FAILURES, names::DISRUPTIONS].map(|key| {
-            let text = self.metadata.annotations.get(key);
-            text.and_then(|text| text.parse::<u32>().ok()).unwrap_or(0)
-        });
-        counts.into_iter().fold(0, u32::saturating_add)
+        let disrupted = number(self.metadata.annotations.get(names::DISRUPTIONS));
+        self.failures_before().saturating_add(disrupted)
     }
 
     fn attempts_before(&self) -> u32 {
-        let restarts = self.metadata.labels.get(names::SET_RESTARTS);
-        let restarts = restarts.and_then(|text| text.parse::<u32>().ok());
-        self.counted_before().saturating_add(restarts.unwrap_or(0))
+        let restarts = number(self.metadata.labels.get(names::SET_RESTARTS));
+        self.counted_before().saturating_add(restarts)
     }
 
     fn finished_at(&self) -> Option<Timestamp> {

@@ -3,21 +3,26 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
+use longshore_model::facts::PodFacts;
 
 use super::{
     Held, State, Step, Stuck, Track, finished,
     outcome::{
-        cancelled, job_outcome, not_started, noted_outcome, stopped_with_cluster, was_killed,
+        cancelled, job_outcome, not_started, noted_outcome, recorded, stopped_with_cluster,
+        succeeded, was_killed,
     },
     waited,
 };
 use crate::evidence::RunPod as _;
 use crate::{
-    evidence::JobEvidence,
+    evidence::{JobEvidence, index_set},
     explain::{self, Cause, Explanation, WaitLimit},
     outcome::{Ending, Outcome},
     role::RunRole,
 };
+
+/// An outcome, and the pods whose logs belong to it.
+type Found = (Outcome, BTreeSet<String>);
 
 impl Track {
     pub(super) fn decide(&mut self, now: Timestamp, steps: &mut Vec<Step>) {
@@ -25,13 +30,13 @@ impl Track {
             return;
         }
         let seen = self
-            .cluster_stopped()
-            .or_else(|| self.overdue())
-            .or_else(|| self.failed_task());
+            .recorded_end()
+            .or_else(|| self.cluster_stopped())
+            .or_else(|| self.cancelled());
         let found = seen
             .map(|found| (found, false))
-            .or_else(|| Some((self.failed_job()?, true)))
-            .or_else(|| Some((self.cancelled().or_else(|| self.success())?, false)))
+            .or_else(|| self.first_end())
+            .or_else(|| Some((self.success()?, false)))
             .or_else(|| Some((self.removed()?, true)))
             .or_else(|| Some((self.stopped().or_else(|| self.not_started(now))?, true)));
         if let Some(((outcome, evidence), unseen)) = found {
@@ -44,9 +49,82 @@ impl Track {
         }
     }
 
+    /// The first of the ends that do not exclude each other: a service role may fail, or a deadline
+    /// pass, before or after all commands have succeeded.
+    fn first_end(&self) -> Option<(Found, bool)> {
+        let success = self.commands_succeeded();
+        // The end of pods may not be seen yet.
+        let overdue = self.overdue().map(|(at, found)| (at, found, true));
+        let failure = self.failed_task().map(|(at, found)| (at, found, false));
+        // The pods with the cause may not be seen yet.
+        let of_job = self.failed_job().map(|(at, found)| (at, found, true));
+        // Of ends at once: tasks that a deadline ends may still exit with 0, and a pod shows more
+        // than its Job.
+        let ends = overdue
+            .into_iter()
+            .chain(success)
+            .chain(failure)
+            .chain(of_job);
+        let (_, found, unseen) = ends.min_by_key(|(at, ..)| *at)?;
+        Some((found, unseen))
+    }
+
+    /// The end that a client recorded before it stopped the pods that showed it.
+    fn recorded_end(&self) -> Option<Found> {
+        let outcome = recorded(self.jobs.values())?;
+        let failed = outcome
+            .explanation
+            .as_ref()
+            .and_then(|why| why.pod.as_ref());
+        let evidence = match outcome.ending {
+            Ending::Succeeded => self.pods_of_own_roles(),
+            _ => {
+                let pods = self.pods.iter();
+                let pods = pods.filter(|(_, pod)| Some(&pod.metadata.name) == failed);
+                pods.map(|(uid, _)| uid.clone()).collect()
+            }
+        };
+        Some((outcome, evidence))
+    }
+
+    /// The commands of all tasks have succeeded, each before its pod was told to end. Whatever
+    /// becomes of the pods and of the Jobs afterwards does not matter: other containers may fail,
+    /// or not end until a deadline. Returns also whether pods are missing that show it.
+    fn commands_succeeded(&self) -> Option<(Timestamp, Found, bool)> {
+        let has_succeeded = |pod: &&&PodFacts| {
+            let is_whole = pod.metadata.deletion_timestamp.is_none();
+            pod.has_succeeded() && (is_whole || pod.ended_by_itself())
+        };
+        let (mut last, mut unseen) = (None, false);
+        for role in self.roles.iter().filter(|role| !role.service) {
+            let attempts = self.attempts(&role.name);
+            let job = self.jobs.get(&role.name);
+            let complete = job.filter(|job| job.is_complete());
+            let count = usize::try_from(self.count(role)).unwrap_or_default();
+            let completed = job.map(|job| index_set(&job.status.completed_indexes, count));
+            let completed = completed.unwrap_or_default();
+            for index in 0..self.count(role) {
+                let mut pods = attempts.get(&index).into_iter().flatten();
+                let at = match pods.find(|pod| has_succeeded(&pod)) {
+                    Some(pod) => finished(pod),
+                    None => {
+                        let is_completed = completed.get(index as usize) == Some(&true);
+                        unseen = true;
+                        let by_job = complete.map(|job| job.over_since());
+                        by_job
+                            .or(is_completed.then_some(None))?
+                            .unwrap_or(Timestamp::MIN)
+                    }
+                };
+                last = last.max(Some(at));
+            }
+        }
+        Some((last?, (succeeded(), self.pods_of_own_roles()), unseen))
+    }
+
     /// The task that failed first. Tasks that were killed as a consequence end later, or in the
     /// same second by a signal.
-    fn failed_task(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn failed_task(&self) -> Option<(Timestamp, Found)> {
         let roles = self.roles.iter();
         let roles = roles.filter(|role| {
             !self.is_removed_by_set(&role.name) && !self.goes_on_after_failures(role)
@@ -55,19 +133,24 @@ impl Track {
             self.states(role)
                 .into_iter()
                 .filter_map(|state| match state {
-                    State::Failed(pod) => Some(pod),
+                    State::Failed { pod, is_cause } => Some((pod, is_cause)),
                     _ => None,
                 })
         });
         let failed: Vec<_> = failed.collect();
         let others = u32::try_from(failed.len().saturating_sub(1)).unwrap_or(u32::MAX);
-        let pod = failed
-            .into_iter()
-            .min_by_key(|pod| (finished(pod), was_killed(pod), pod.task()))?;
-        Some((
-            self.failed_outcome(pod, others, None),
-            BTreeSet::from([pod.metadata.uid.clone()]),
-        ))
+        // Tasks that wait for a restart fail with their Job, and are not the cause.
+        let (pod, is_cause) = failed.into_iter().min_by_key(|(pod, is_cause)| {
+            (!is_cause, finished(pod), was_killed(pod), pod.task())
+        })?;
+        // A run of independent tasks goes on until the last one has ended.
+        let mut independent = self.jobs.values().filter(|job| job.is_independent());
+        let at = match independent.next() {
+            None if is_cause => finished(pod),
+            _ => Timestamp::MAX,
+        };
+        let outcome = self.failed_outcome(pod, others, None);
+        Some((at, (outcome, BTreeSet::from([pod.metadata.uid.clone()]))))
     }
 
     /// Whether independent tasks of the role have not ended, and its Job neither.
@@ -81,13 +164,27 @@ impl Track {
                 .any(|state| matches!(state, State::Pending | State::Running))
     }
 
-    fn failed_job(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    /// A Job failed, and no pod of it shows the cause. Jobs may also fail because of containers
+    /// beside commands that succeed.
+    fn failed_job(&self) -> Option<(Timestamp, Found)> {
+        let counts = |role: &str| {
+            let mut roles = self.roles.iter();
+            roles.find(|own| own.name == role).is_none_or(|role| {
+                let states = self.states(role);
+                let has_pod = |state: &State<'_>| matches!(state, State::Failed { .. });
+                let has_ended = |state: &State<'_>| matches!(state, State::Succeeded);
+                !states.iter().any(has_pod) && !states.iter().all(has_ended)
+            })
+        };
         let (job, condition) = self
             .jobs
             .iter()
             .filter(|(role, _)| self.settled.contains(*role) && !self.is_removed_by_set(role))
+            .filter(|(role, _)| counts(role))
             .find_map(|(_, job)| Some((job, job.failure()?)))?;
-        Some((job_outcome(job, condition, &self.cluster), BTreeSet::new()))
+        let at = condition.last_transition_time.unwrap_or(Timestamp::MAX);
+        let outcome = job_outcome(job, condition, &self.cluster);
+        Some((at, (outcome, BTreeSet::new())))
     }
 
     /// Whether a finished JobSet deletes the Job of a service role. Killing its tasks is not a
@@ -99,35 +196,39 @@ impl Track {
     }
 
     /// The run exceeded its timeout. Its tasks were then killed, which is not their failure.
-    fn overdue(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn overdue(&self) -> Option<(Timestamp, Found)> {
         let (job, condition) = self.jobs.values().find_map(|job| {
             let failure = job.failure()?;
             (failure.reason == "DeadlineExceeded").then_some((job, failure))
         })?;
-        Some((job_outcome(job, condition, &self.cluster), BTreeSet::new()))
+        let at = condition.last_transition_time.unwrap_or(Timestamp::MIN);
+        let outcome = job_outcome(job, condition, &self.cluster);
+        Some((at, (outcome, BTreeSet::new())))
     }
 
-    fn cancelled(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    /// A client cancels only a run that has not ended: how its tasks end afterwards does not
+    /// matter.
+    fn cancelled(&self) -> Option<Found> {
         let is_cancelled = self.jobs.values().any(JobEvidence::is_cancelled);
         is_cancelled.then(|| (cancelled("the run was cancelled"), BTreeSet::new()))
     }
 
     /// The run has no Jobs. If it was created a moment ago, the watch may not have reported them.
-    fn removed(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn removed(&self) -> Option<Found> {
         let is_removed = self.jobs.is_empty() && !self.all_done();
         is_removed.then(|| (cancelled("the run was removed"), BTreeSet::new()))
     }
 
     /// The cluster was stopped, as recorded on the Jobs. The end of the pods is then not their
     /// failure.
-    fn cluster_stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn cluster_stopped(&self) -> Option<Found> {
         let mut notes = self.jobs.values().filter_map(JobEvidence::note);
         let why = notes.find(|why| why.kind == Cause::ClusterStopped)?;
         Some((stopped_with_cluster(why), BTreeSet::new()))
     }
 
     /// A follower stopped the run, and no pod is left to show the cause.
-    fn stopped(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn stopped(&self) -> Option<Found> {
         let roles = self.roles.iter().filter(|role| !role.service);
         let settled = roles.filter(|role| self.settled.contains(&role.name));
         let mut jobs = settled.filter_map(|role| self.jobs.get(&role.name));
@@ -140,27 +241,18 @@ impl Track {
         own.all(|role| self.all_succeeded(role))
     }
 
-    fn success(&self) -> Option<(Outcome, BTreeSet<String>)> {
+    fn success(&self) -> Option<Found> {
         if !self.all_done() {
             return None;
         }
+        Some((succeeded(), self.pods_of_own_roles()))
+    }
+
+    /// The pods of the roles other than service roles.
+    fn pods_of_own_roles(&self) -> BTreeSet<String> {
         let own = self.roles.iter().filter(|role| !role.service);
-        let evidence = own.flat_map(|role| self.pods_of(&role.name));
-        let outcome = Outcome {
-            ending: Ending::Succeeded,
-            exit_code: 0,
-            task: None,
-            reason: "all tasks succeeded".to_owned(),
-            remedy: None,
-            explanation: None,
-            gaps: 0,
-            began: None,
-            finished: None,
-        };
-        Some((
-            outcome,
-            evidence.map(|(_, pod)| pod.metadata.uid.clone()).collect(),
-        ))
+        let pods = own.flat_map(|role| self.pods_of(&role.name));
+        pods.map(|(_, pod)| pod.metadata.uid.clone()).collect()
     }
 
     /// Since when no independent task has run: those that wait for the resources of others may
@@ -178,7 +270,7 @@ impl Track {
         Some(since)
     }
 
-    fn not_started(&self, now: Timestamp) -> Option<(Outcome, BTreeSet<String>)> {
+    fn not_started(&self, now: Timestamp) -> Option<Found> {
         let idle_since = self.idle_since()?;
         let waited = |since: Timestamp, now| waited(since.max(idle_since), now);
         for (_, stuck) in self.stuck_first() {

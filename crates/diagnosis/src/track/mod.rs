@@ -3,6 +3,7 @@
 
 mod blocked;
 mod decide;
+mod leftovers;
 mod outcome;
 mod retries;
 mod span;
@@ -27,6 +28,7 @@ use crate::{
 };
 
 use blocked::{Held, Stuck};
+pub use outcome::recorded;
 pub use verdict::{Verdict, decide_now};
 
 /// An input of the state machine.
@@ -167,7 +169,13 @@ enum State<'a> {
     Pending,
     Running,
     Succeeded,
-    Failed(&'a PodFacts),
+    /// It failed according to its Job, and its pod is gone.
+    Lost,
+    Failed {
+        pod: &'a PodFacts,
+        /// Whether its own failures ended its Job, and not those of another task.
+        is_cause: bool,
+    },
 }
 
 impl Track {
@@ -200,20 +208,6 @@ impl Track {
     /// The pod with this uid.
     pub fn pod(&self, uid: &str) -> Option<&PodFacts> {
         self.pods.get(uid)
-    }
-
-    /// The active Jobs.
-    pub fn going_on(&self) -> Vec<&JobEvidence> {
-        let is_over = |role: &RunRole| {
-            self.jobs.get(&role.name).is_none_or(|job| {
-                job.is_over() || job.is_cancelled() || job.spec.suspend || self.all_succeeded(role)
-            })
-        };
-        self.roles
-            .iter()
-            .filter(|role| !is_over(role))
-            .filter_map(|role| self.jobs.get(&role.name))
-            .collect()
     }
 
     /// Processes an input. Returns what the caller has to do.
@@ -372,8 +366,8 @@ impl Track {
 
     fn states(&self, role: &RunRole) -> Vec<State<'_>> {
         let job = self.jobs.get(&role.name);
-        let complete =
-            job.is_some_and(JobEvidence::is_complete) && self.settled.contains(&role.name);
+        let complete = self.has_recorded_success(role)
+            || job.is_some_and(JobEvidence::is_complete) && self.settled.contains(&role.name);
         let count = usize::try_from(self.count(role)).unwrap_or_default();
         let of_status = |set: fn(&JobEvidence) -> &str| {
             let job = job.filter(|job| job.is_independent());
@@ -387,6 +381,8 @@ impl Track {
             .map(|index| {
                 if complete || has(&completed, index) {
                     State::Succeeded
+                } else if has(&failed, index) {
+                    State::Lost
                 } else {
                     State::Pending
                 }
@@ -413,10 +409,15 @@ impl Track {
                 let counts =
                     |pod: &&&PodFacts| pod.has_failed() && job.is_none_or(|job| !job.ignores(pod));
                 let failures = attempts.iter().filter(counts).count();
+                // Earlier pods may be gone.
+                let before = usize::try_from(pod.failures_before()).unwrap_or(usize::MAX);
+                let with_own = before.saturating_add(usize::from(counts(&&pod)));
+                let failures = failures.max(with_own);
                 let gives_up = job.is_some_and(|job| job.gives_up(failures));
                 let is_stopped = deleted && job.is_none_or(|job| job.failure().is_none());
                 if has(&failed, index as usize) || (gives_up && !is_stopped) {
-                    *state = State::Failed(pod);
+                    let is_cause = job.is_some_and(|job| job.ends_with(pod, failures));
+                    *state = State::Failed { pod, is_cause };
                 }
             } else if pod.has_started() {
                 *state = State::Running;
@@ -470,7 +471,7 @@ impl Track {
                     State::Pending => progress.pending += 1,
                     State::Running => progress.running += 1,
                     State::Succeeded => progress.succeeded += 1,
-                    State::Failed(_) => progress.failed += 1,
+                    State::Failed { .. } | State::Lost => progress.failed += 1,
                 }
             }
             progress

@@ -49,7 +49,10 @@ impl Track {
     /// The outcome of a run whose first failed task is this pod, with the number of other failed
     /// tasks. `last_line` is the last line of its log, if it has been read.
     pub fn failed_outcome(&self, pod: &PodFacts, others: u32, last_line: Option<&str>) -> Outcome {
-        let (mut explanation, ran) = explain::failure(pod, last_line, &self.cluster);
+        // A log explains more than the status, but not all readers of a run have it: how the run
+        // ended does not depend on it.
+        let (_, ran) = explain::failure(pod, None, &self.cluster);
+        let (mut explanation, _) = explain::failure(pod, last_line, &self.cluster);
         explanation.others = others;
         let job = explanation
             .role
@@ -78,9 +81,25 @@ pub(super) fn stopped_with_cluster(explanation: Explanation) -> Outcome {
     explained(Ending::Failed, CLUSTER_STOPPED, explanation)
 }
 
+/// The end that a client recorded on the Jobs of a run: the first client decides, as the pods
+/// that showed the end may be gone. A run that was given up before its tasks started may be
+/// resumed, so that only its state counts.
+pub fn recorded<'a>(jobs: impl IntoIterator<Item = &'a JobEvidence>) -> Option<Outcome> {
+    let ended = jobs.into_iter().filter(|job| {
+        let end = job.end().map(|end| end.ending);
+        matches!(end, Some(Ending::Succeeded | Ending::Failed))
+    });
+    // Clients record the end on the first Job before the others.
+    let first = ended.min_by_key(|job| &job.metadata.name)?;
+    Some(noted_outcome(first))
+}
+
 /// The outcome that was recorded on a Job when it was stopped. A run that was given up before
 /// its tasks started leaves no pods, and a failed one may have lost them.
 pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
+    if job.end().map(|end| end.ending) == Some(Ending::Succeeded) {
+        return succeeded();
+    }
     let explanation = job.note().unwrap_or_else(|| {
         let text = job.metadata.annotations.get(names::STOPPED);
         let text = text.map_or("", String::as_str);
@@ -98,6 +117,14 @@ pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
     }
 }
 
+/// The outcome of a run whose tasks have succeeded.
+pub(super) fn succeeded() -> Outcome {
+    Outcome {
+        exit_code: 0,
+        ..plain(Ending::Succeeded, "all tasks succeeded")
+    }
+}
+
 pub(super) fn not_started(explanation: Explanation) -> Outcome {
     explained(Ending::NotStarted, 4, explanation)
 }
@@ -105,8 +132,16 @@ pub(super) fn not_started(explanation: Explanation) -> Outcome {
 /// The outcome of a run that ended because the user wanted it.
 pub(super) fn cancelled(reason: &str) -> Outcome {
     Outcome {
-        ending: Ending::Cancelled,
         exit_code: 130,
+        ..plain(Ending::Cancelled, reason)
+    }
+}
+
+/// An outcome without an explanation.
+fn plain(ending: Ending, reason: &str) -> Outcome {
+    Outcome {
+        ending,
+        exit_code: 0,
         task: None,
         reason: reason.to_owned(),
         remedy: None,

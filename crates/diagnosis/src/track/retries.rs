@@ -129,10 +129,6 @@ impl Track {
             return Vec::new();
         };
         let mut known = Vec::new();
-        let cause = explain::failure(pod, None, &self.cluster).0.kind;
-        if job.never_retries(pod) && cause != Cause::IdleGpu {
-            known.push("no_retry_exit_codes".to_owned());
-        }
         let per_task = job
             .spec
             .backoff_limit_per_index
@@ -142,6 +138,10 @@ impl Track {
             (None, Some(limit)) => limit,
             (None, None) => job.spec.backoff_limit.unwrap_or(0),
         };
+        let cause = explain::failure(pod, None, &self.cluster).0.kind;
+        if limit > 0 && job.never_retries(pod) && cause != Cause::IdleGpu {
+            known.push("no_retry_exit_codes".to_owned());
+        }
         let earlier = self.attempts(&task.role);
         let earlier = earlier
             .iter()

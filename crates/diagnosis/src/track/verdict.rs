@@ -27,6 +27,8 @@ pub struct Verdict {
     pub restarts: u32,
     /// The latest retried attempt, and why it failed.
     pub retried: Option<Retry>,
+    /// The names of the active Jobs that do not end by themselves when their pods do.
+    pub going_on: Vec<String>,
 }
 
 impl Verdict {
@@ -62,6 +64,8 @@ pub fn decide_now(
             _ => {}
         }
     }
+    let going_on = track.going_on().into_iter();
+    verdict.going_on = going_on.map(|job| job.metadata.name.clone()).collect();
     let waits = track.stuck_first().into_iter().next();
     verdict.waits = waits.map(|(_, stuck)| track.with_others(stuck.why.clone()));
     verdict.restarts = track.restarts();

@@ -1,7 +1,11 @@
 //! The event loop of a follower: passes what it observes to the state machine
 //! ([`Track`]), and executes the steps that result.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use longshore_client::{Change, Changes, Cluster, kinds};
@@ -18,12 +22,13 @@ use super::{
     deleted::{self, DeletedLogs, Unseen},
     diagnosis::{self, Diagnosis},
     drain::{Drain, Drained, Reading},
+    lingering::Lingering,
     liveness::{Liveness, Source},
     logs::{Container, Logs},
     outage::Outage,
     reader::ReaderContext,
     recheck::{self, Recheck},
-    stop::stop_rest,
+    stop::{stop_jobs, stop_rest},
 };
 use crate::{run::Run, runs, task_logs::TaskLog};
 
@@ -42,6 +47,10 @@ fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
     pod.map_or((None, 0), order)
 }
 
+fn uids<'a>(pods: &[&'a PodFacts]) -> impl Iterator<Item = &'a str> {
+    pods.iter().map(|pod| pod.metadata.uid.as_str())
+}
+
 async fn wait_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time).await,
@@ -54,7 +63,7 @@ struct ReceiverDropped;
 
 /// The decided outcome, while the logs are read to their end.
 struct Decided {
-    outcome: Outcome,
+    decided: runs::Decided,
     /// The pods whose logs belong to the outcome.
     evidence: BTreeSet<String>,
     drain: Drain,
@@ -76,6 +85,7 @@ pub(super) struct EventLoop {
     outage: Outage,
     recheck: Recheck,
     decided: Option<Decided>,
+    lingering: Lingering,
     /// Whether the run has many tasks.
     is_large: bool,
     /// When to evaluate the state, if it has changed since the last time.
@@ -111,6 +121,7 @@ impl EventLoop {
             outage: Outage::default(),
             recheck: Recheck::default(),
             decided: None,
+            lingering: Lingering::default(),
             is_large: run
                 .roles
                 .iter()
@@ -231,7 +242,51 @@ impl EventLoop {
         if let Some(outage) = self.outage.report(self.liveness.away()) {
             self.send(Event::Waiting(outage)).await?;
         }
+        if self.stops {
+            self.end_lingering(now).await;
+        }
         self.see(Seen::Tick).await
+    }
+
+    /// Ends pods whose command has ended a while ago, beside a container that goes on.
+    async fn end_lingering(&mut self, now: Instant) {
+        let pods = self.track.lingering();
+        self.lingering.see(uids(&pods), now);
+        let due = self.lingering.take_due(runs::LINGER, now);
+        let is_due = |pod: &&PodFacts| due.contains(&pod.metadata.uid);
+        for pod in pods.into_iter().filter(is_due) {
+            if let Err(error) = runs::end_pod(&self.cluster, pod).await {
+                let name = &pod.metadata.name;
+                tracing::debug!(%error, name, "cannot end a pod whose command has ended");
+                self.lingering.is_refused = true;
+                if self.decided.is_none() && pod.has_failed() {
+                    // Its Job counts a deleted pod as failed, too, and restarts the task.
+                    runs::delete_pod(&self.cluster, pod).await;
+                }
+            }
+        }
+        if self.lingering.is_refused
+            && let Some(decided) = &self.decided
+        {
+            self.stop_lingering(&decided.decided.outcome).await;
+        }
+    }
+
+    /// Stops the Jobs of pods that linger: without the permission to end the pods, nothing else
+    /// does.
+    async fn stop_lingering(&self, outcome: &Outcome) {
+        let pods = self.track.lingering().into_iter();
+        let jobs: BTreeMap<&str, &JobEvidence> = pods
+            .filter_map(|pod| self.track.job_of(pod))
+            .filter(|job| !job.is_over() && !job.spec.suspend)
+            .map(|job| (job.metadata.name.as_str(), job))
+            .collect();
+        let jobs: Vec<&JobEvidence> = jobs.into_values().collect();
+        let decided = runs::Decided {
+            outcome: outcome.clone(),
+            by_task: false,
+        };
+        stop_jobs(&self.cluster, &self.run, &jobs, &decided, Timestamp::now()).await;
     }
 
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), ReceiverDropped> {
@@ -350,16 +405,27 @@ impl EventLoop {
         // Before the rest of the run is stopped, which deletes pods.
         let outcome = self.with_cluster_evidence(outcome).await;
         let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
-        let decided = runs::Decided {
+        let mut decided = runs::Decided {
             by_task: is_bad && !evidence.is_empty(),
             outcome,
         };
         if self.stops {
-            let (active, now) = (self.track.going_on(), Timestamp::now());
-            stop_rest(&self.cluster, &self.run, active, &decided, now).await;
+            (decided.outcome.began, decided.outcome.finished) = self.track.span();
+            let pods = self.track.lingering();
+            self.lingering.see(uids(&pods), Instant::now());
+            let (active, lingers) = (self.track.going_on(), !pods.is_empty());
+            let (cluster, run) = (&self.cluster, &self.run);
+            let now = Timestamp::now();
+            let recorded = stop_rest(cluster, run, active, lingers, &decided, now).await;
+            if let Some(recorded) = recorded {
+                decided.outcome = recorded;
+            }
+            if self.lingering.is_refused {
+                self.stop_lingering(&decided.outcome).await;
+            }
         }
         self.decided = Some(Decided {
-            outcome: decided.outcome,
+            decided,
             evidence,
             drain: Drain::new(self.liveness.progress(), Instant::now()),
         });
@@ -414,10 +480,14 @@ impl EventLoop {
                 || self.logs.is_any_open_of(self.deleted.uids()),
             any: self.logs.is_any_open(),
         };
-        let Drained::Done { is_quiet } = decided.drain.check(reading, now) else {
+        let drained = decided.drain.check(reading, now);
+        let (outcome, evidence) = (decided.decided.outcome.clone(), decided.evidence.clone());
+        let Drained::Done { is_quiet } = drained else {
             return Ok(false);
         };
-        let (outcome, evidence) = (decided.outcome.clone(), decided.evidence.clone());
+        if self.stops && self.lingering.is_any() {
+            return Ok(false);
+        }
         // A silent reader has delivered everything, unless its log belongs to the outcome.
         for (uid, source, attempt) in self.logs.give_up() {
             if !is_quiet || evidence.contains(&uid) {
@@ -438,13 +508,27 @@ impl EventLoop {
         if !matches!(outcome.ending, Ending::Failed | Ending::NotStarted) {
             return outcome;
         }
-        let failed = evidence.first();
-        let Some((uid, pod)) = failed.and_then(|uid| Some((uid, self.track.pod(uid)?))) else {
+        let name = outcome
+            .explanation
+            .as_ref()
+            .and_then(|why| why.pod.as_ref());
+        let mut pods = evidence.iter().filter_map(|uid| {
+            let pod = self.track.pod(uid)?;
+            (Some(&pod.metadata.name) == name && pod.has_failed()).then_some((uid, pod))
+        });
+        let Some((uid, pod)) = pods.next() else {
             return outcome;
         };
-        let others = outcome.explanation.map_or(0, |known| known.others);
-        self.track
-            .failed_outcome(pod, others, self.logs.last_line(uid))
+        let others = outcome.explanation.as_ref().map_or(0, |known| known.others);
+        let explained = self
+            .track
+            .failed_outcome(pod, others, self.logs.last_line(uid));
+        // How the run ended is decided, and perhaps recorded.
+        Outcome {
+            ending: outcome.ending,
+            exit_code: outcome.exit_code,
+            ..explained
+        }
     }
 
     /// Reports that a log, or the rest of it, was not read.

@@ -6,6 +6,7 @@ mod diagnosis;
 mod drain;
 mod event;
 mod event_loop;
+mod lingering;
 mod liveness;
 mod logs;
 mod outage;
@@ -55,7 +56,8 @@ pub struct FollowOptions {
     /// Kubernetes compares whole seconds, so earlier lines of that second may be included.
     pub since: Option<Timestamp>,
     /// Stop the remaining tasks when the outcome is decided: the other tasks when one failed,
-    /// and the service roles when all others have ended.
+    /// and the service roles when all others have ended. Also ends pods whose command has ended
+    /// beside another container that does not end.
     pub stop: bool,
     /// The maximum time until a task starts.
     pub start_timeout: Duration,

@@ -27,6 +27,8 @@ const FIND_TIMEOUT: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// Longer than any run: only the client that starts a run gives up.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 86_400);
+/// How long clients that follow a run have to record its end.
+const RECORD_DELAY: Duration = Duration::from_secs(1);
 /// How long to repeat a message about the end of a run.
 const END_TIMEOUT: Duration = Duration::from_secs(3600);
 /// The same about a run that is stuck: its end must not wait for it.
@@ -158,7 +160,10 @@ impl Reporter<'_> {
             };
             tokio::select! {
                 event = follow.next() => match event {
-                    Some(Ok(Event::Finished(outcome))) => return self.ended(outcome).await,
+                    Some(Ok(Event::Finished(outcome))) => {
+                        let outcome = self.recorded(outcome).await;
+                        return self.ended(outcome).await;
+                    }
                     Some(Ok(Event::Waiting(_))) if check.is_none() => {
                         check = Some(Instant::now() + self.options.stuck_after);
                     }
@@ -171,6 +176,23 @@ impl Reporter<'_> {
                     self.check(&mut reported).await;
                 }
             }
+        }
+    }
+
+    /// The end of the run as its record has it. A client that follows the run decides it at the
+    /// same time, perhaps by another of several tasks that failed, and records it.
+    async fn recorded(&self, seen: Outcome) -> Outcome {
+        tokio::time::sleep(RECORD_DELAY).await;
+        let run = &self.found.run;
+        let found = runs::find(self.cluster, &run.namespace, run.name.as_str()).await;
+        let found = found.ok().filter(|found| found.run.name == run.name);
+        match found.and_then(|found| found.outcome) {
+            Some(recorded) => Outcome {
+                began: seen.began,
+                finished: seen.finished,
+                ..recorded
+            },
+            None => seen,
         }
     }
 

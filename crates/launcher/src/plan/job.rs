@@ -18,6 +18,7 @@ impl Planner<'_> {
     /// The Job of a role, with its template merged.
     pub(super) fn job(&self, role: &RoleSpec) -> Result<Job, PlanError> {
         let mut job = template::merge(role, self.generated_job(role)?)?;
+        self.let_command_decide(&mut job);
         if self.spec.restricted {
             restricted::complete(pod_spec_of(&mut job));
         }

@@ -1,12 +1,12 @@
 //! How a run's Jobs and pods restart tasks.
 
 use longshore_client::k8s_openapi::api::batch::v1::{
-    PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
+    Job, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
     PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
 };
 use longshore_diagnosis::{names, usage::IDLE_EXIT_CODE};
 
-use super::Planner;
+use super::{Planner, pod_template::pod_spec_of};
 use crate::{
     config::Workload,
     restarts::{PodRestarts, Together},
@@ -64,6 +64,39 @@ impl Planner<'_> {
         (!rules.is_empty()).then_some(PodFailurePolicy { rules })
     }
 
+    /// Lets the command alone decide about the end of a Job whose template has other containers:
+    /// one that fails makes its pod fail. The Job must then neither run the command again, nor end
+    /// the other tasks.
+    pub(super) fn let_command_decide(&self, job: &mut Job) {
+        let pods = pod_spec_of(job);
+        // Kubernetes has failure policies only for pods whose containers are not restarted.
+        let is_restarted = pods.restart_policy.as_deref() != Some("Never");
+        let containers = pods.containers.iter();
+        let others = containers.filter(|container| container.name != names::MAIN);
+        let others: Vec<String> = others.map(|container| container.name.clone()).collect();
+        if others.is_empty() || is_restarted {
+            return;
+        }
+        let spec = job.spec.get_or_insert_default();
+        let is_independent = self.spec.sweep.is_some();
+        let limit = spec.backoff_limit_per_index.or(spec.backoff_limit);
+        // A failure of the command counts, or ends the Job if there are no retries.
+        let of_command = match limit {
+            Some(0) if !is_independent => "FailJob",
+            _ => "Count",
+        };
+        let policy = spec.pod_failure_policy.get_or_insert_default();
+        policy.rules.push(any_failure(of_command, names::MAIN));
+        let others = others.iter().map(|name| any_failure("FailIndex", name));
+        policy.rules.extend(others);
+        if !is_independent {
+            // An index that failed for another container does not end the others.
+            spec.max_failed_indexes = None;
+            spec.backoff_limit = spec.backoff_limit.filter(|limit| *limit > 0);
+            spec.backoff_limit_per_index = limit;
+        }
+    }
+
     /// Pods that were disrupted do not count.
     fn disrupted(&self) -> PodFailurePolicyRule {
         let condition = PodFailurePolicyOnPodConditionsPattern {
@@ -98,5 +131,18 @@ impl Planner<'_> {
             }),
             ..PodFailurePolicyRule::default()
         }
+    }
+}
+
+/// A rule for a container that fails.
+fn any_failure(action: &str, container: &str) -> PodFailurePolicyRule {
+    PodFailurePolicyRule {
+        action: action.to_owned(),
+        on_exit_codes: Some(PodFailurePolicyOnExitCodesRequirement {
+            container_name: Some(container.to_owned()),
+            operator: "NotIn".to_owned(),
+            values: vec![0],
+        }),
+        ..PodFailurePolicyRule::default()
     }
 }

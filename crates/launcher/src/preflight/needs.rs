@@ -197,10 +197,12 @@ fn is_independent(job: &Job) -> bool {
 
 /// The option for which the failures of each task are counted.
 fn counts_failures(job: &Job) -> Option<&'static str> {
-    let counts = job.spec.as_ref()?.backoff_limit_per_index.is_some();
-    counts.then(|| match is_independent(job) {
-        true => "a sweep needs",
-        false => "`retries` needs",
+    let limit = job.spec.as_ref()?.backoff_limit_per_index?;
+    Some(match (is_independent(job), limit) {
+        (true, _) => "a sweep needs",
+        // Without retries, only tasks with several containers have such a limit.
+        (false, 0) => "other containers of a template need",
+        (false, _) => "`retries` needs",
     })
 }
 

@@ -5,23 +5,30 @@ use std::{borrow::Borrow, collections::BTreeSet};
 use futures::future::try_join_all;
 use jiff::Timestamp;
 use longshore_client::{
-    Cluster, Error, Kind as _, LabelSelector, Patch, View,
+    Cluster, Error, Item, Kind as _, LabelSelector, Patch, View,
     kinds::{self, Any},
 };
 use longshore_diagnosis::{
-    evidence::JobEvidence,
-    explain::{Cause, Explanation},
+    evidence::{JobEvidence, RunPod as _},
+    explain::{Cause, ClusterEvidence, Explanation},
     names,
-    outcome::{End, Ending, Outcome},
+    outcome::{Ending, Outcome},
+    track,
 };
+use longshore_model::facts::PodFacts;
 use serde_json::{Value, json};
 
-use super::{Run, RunState};
+use super::{
+    Run,
+    linger::end_pod,
+    record::{notes, record_end},
+};
 use crate::{jobset::JobSet, kueue};
 
 /// Stops a run and keeps its record: marks its Jobs as cancelled and suspends them, so that
 /// their pods end and the Jobs remain for `runs`. Roles that have ended are not changed. A
-/// schedule creates no more runs. Returns the number of stopped Jobs.
+/// schedule creates no more runs. Of a run that has ended, stops only what is left of it. Returns
+/// the number of cancelled Jobs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -31,7 +38,11 @@ pub async fn cancel(
     now: Timestamp,
 ) -> Result<usize, super::RunsError> {
     let notes = json!({names::CANCELLED: now.to_string()});
-    for schedule in schedules(cluster, run).await? {
+    let schedules = schedules(cluster, run).await?;
+    if schedules.is_empty() && stop_ended(cluster, run, Pods::End, now).await?.is_some() {
+        return Ok(0);
+    }
+    for schedule in schedules {
         schedule.patch(&suspension(&notes)).await?;
     }
     let mut going_on = run.found_jobs(cluster).await?;
@@ -85,37 +96,81 @@ pub async fn stop_with_cluster(
 pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, super::RunsError> {
     let mut stopped = 0;
     for found in super::list(cluster, None).await? {
-        let Some(outcome) = found.outcome.filter(|_| found.state != RunState::Cancelled) else {
-            continue;
-        };
-        let mut jobs = going_on(cluster, &found.run).await?;
-        // A JobSet stops its service roles by itself.
-        jobs.retain(|job| job.jobset().is_none());
-        let decided = Decided {
-            by_task: outcome.ending == Ending::Failed,
-            outcome,
-        };
-        stop_decided(cluster, &found.run, &jobs, &decided, now).await?;
-        stopped += jobs.len();
+        if found.outcome.is_some() {
+            let jobs = stop_ended(cluster, &found.run, Pods::Leave, now).await?;
+            stopped += jobs.unwrap_or_default();
+        }
     }
     Ok(stopped)
 }
 
-/// The annotations of Jobs that are stopped because their run ended.
-fn notes(outcome: &Outcome, now: Timestamp) -> Value {
-    let mut notes = json!({names::STOPPED: format!("{now}: {}", outcome.reason)});
-    let why = outcome.explanation.as_ref();
-    if let Some(why) = why.and_then(|why| serde_json::to_string(why).ok()) {
-        notes[names::WHY] = why.into();
+/// What to do with pods whose command has ended, beside a container that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pods {
+    /// End them.
+    End,
+    /// They are ended elsewhere.
+    Leave,
+}
+
+/// Stops what is left of a run if it has ended without being cancelled. Returns the number of
+/// stopped Jobs; `None` if it has not ended.
+async fn stop_ended(
+    cluster: &Cluster,
+    run: &Run,
+    lingering: Pods,
+    now: Timestamp,
+) -> Result<Option<usize>, Error> {
+    let jobs = run.found_jobs(cluster).await?;
+    if !jobs.iter().any(is_active) {
+        // Nothing is left, or the run is cancelled anyway.
+        return Ok(None);
     }
-    let end = End {
-        ending: outcome.ending,
-        exit_code: outcome.exit_code,
+    let pods = run.list_pods(cluster).await?;
+    let pods: Vec<PodFacts> = pods.iter().map(Item::typed).collect::<Result<_, _>>()?;
+    let (of_jobs, of_pods): (Vec<_>, Vec<_>) = (jobs.iter().collect(), pods.iter().collect());
+    let nothing = ClusterEvidence::default();
+    let began = jobs
+        .iter()
+        .filter_map(|job| job.metadata.creation_timestamp);
+    let began = began.min().unwrap_or(now);
+    let seen = track::decide_now(&run.roles, &of_jobs, &of_pods, &nothing, began);
+    let ended = seen
+        .outcome
+        .filter(|known| known.ending != Ending::Cancelled);
+    let Some(outcome) = ended else {
+        return Ok(None);
     };
-    if let Ok(end) = serde_json::to_string(&end) {
-        notes[names::ENDED] = end.into();
+    record_end(cluster, run, &outcome, now).await?;
+    // Jobs that complete once their pods are ended, unless this is not permitted.
+    let mut unended: BTreeSet<Option<String>> = BTreeSet::new();
+    let to_end = pods.iter().filter(|pod| {
+        let is_deleted = pod.metadata.deletion_timestamp.is_some();
+        lingering == Pods::End && pod.lingers() && !is_deleted
+    });
+    for pod in to_end {
+        if end_pod(cluster, pod).await.is_err() {
+            unended.insert(pod.task().map(|task| task.role));
+        }
     }
-    notes
+    let left = jobs.iter().filter(|job| {
+        let goes_on = seen.going_on.contains(&job.metadata.name);
+        // A JobSet stops its service roles by itself.
+        let is_left = goes_on && (job.jobset().is_none() || !run.is_service(job));
+        is_active(job) && (is_left || unended.contains(&job.role().map(str::to_owned)))
+    });
+    let left: Vec<&JobEvidence> = left.collect();
+    let decided = Decided {
+        by_task: outcome.ending == Ending::Failed && unended.is_empty(),
+        outcome,
+    };
+    stop_decided(cluster, run, &left, &decided, now).await?;
+    Ok(Some(left.len()))
+}
+
+/// Returns true if a Job may have pods.
+fn is_active(job: &JobEvidence) -> bool {
+    !job.is_over() && !job.spec.suspend
 }
 
 /// How the outcome of a run was decided.
@@ -154,7 +209,7 @@ pub(crate) async fn stop_decided(
 /// The Jobs of a run that may have pods.
 async fn going_on(cluster: &Cluster, run: &Run) -> Result<Vec<JobEvidence>, Error> {
     let mut jobs = run.found_jobs(cluster).await?;
-    jobs.retain(|job| !job.is_over() && !job.spec.suspend);
+    jobs.retain(is_active);
     Ok(jobs)
 }
 

@@ -43,7 +43,7 @@ pub(super) fn command(meta: &ObjectMeta) -> Vec<String> {
 }
 
 /// Groups Jobs and pods into runs, newest first. Pure.
-pub(super) fn summaries(jobs: &[JobEvidence], pods: &[PodFacts]) -> Vec<RunSummary> {
+pub(crate) fn summaries(jobs: &[JobEvidence], pods: &[PodFacts]) -> Vec<RunSummary> {
     type Parts<'a> = (Vec<&'a JobEvidence>, Vec<&'a PodFacts>);
     let mut runs: BTreeMap<Key<'_>, Parts<'_>> = BTreeMap::new();
     let mut of_jobs: BTreeMap<(&str, &str), Key<'_>> = BTreeMap::new();
@@ -114,6 +114,7 @@ fn job_finished(job: &JobEvidence, pods: &[&PodFacts]) -> Option<Timestamp> {
         true => completed.or(last),
         false => last
             .or(completed)
+            .or_else(|| job.end().and_then(|end| end.finished))
             .or_else(|| job.stopped_at())
             .or_else(|| job.cancelled_at()),
     }

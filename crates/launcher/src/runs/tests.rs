@@ -220,12 +220,14 @@ fn a_run_without_pods_keeps_its_exit_code() {
     for (end, code) in [
         (r#"{"ending": "failed", "exitCode": 76}"#, 76),
         (r#"{"ending": "failed", "exitCode": 0}"#, 1),
-        (r#"{"ending": "succeeded", "exitCode": 0}"#, 4),
+        (r#"{"ending": "succeded", "exitCode": 0}"#, 4),
         (r#"{"ending": "failed", "exitCode": 99999999999}"#, 4),
         ("{", 4),
     ] {
         assert_eq!(noted(end), (RunState::Failed, Some(code)), "{end}");
     }
+    let succeeded = noted(r#"{"ending": "succeeded", "exitCode": 0}"#);
+    assert_eq!(succeeded, (RunState::Succeeded, Some(0)));
 }
 
 #[test]

@@ -27,9 +27,6 @@ use crate::{
 /// The timeout of optional queries.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The exit code of a run whose tasks did not start.
-const NOT_STARTED: i32 = 4;
-
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -246,6 +243,7 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         waits,
         restarts,
         retried,
+        going_on: _,
     } = verdict;
     let tell = |state, summary: String, exit_code, explanation| Why {
         run: run.name.as_str().to_owned(),
@@ -266,16 +264,13 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
             Ending::Succeeded => tell(State::Succeeded, "all tasks succeeded".into(), code, None),
             Ending::Cancelled => tell(State::Cancelled, outcome.reason, code, None),
             Ending::Failed | Ending::NotStarted => {
-                let began = outcome.ending == Ending::Failed;
-                let (known, began) = match known.map(|known| with_log(known, began, evidence)) {
-                    Some((known, began)) => (Some(known), began),
-                    None => (None, began),
+                let state = match outcome.ending {
+                    Ending::NotStarted => State::NotStarted,
+                    _ => State::Failed,
                 };
+                let known = known.map(|known| with_log(known, evidence));
                 let summary = known.as_ref().map_or(outcome.reason, Explanation::sentence);
-                match began {
-                    true => tell(State::Failed, summary, code, known),
-                    false => tell(State::NotStarted, summary, Some(NOT_STARTED), known),
-                }
+                tell(state, summary, code, known)
             }
         };
     }
@@ -312,25 +307,26 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
     tell(State::Pending, summary, None, None)
 }
 
-/// Extends the explanation with the last line of the log. Also returns whether the command had
-/// started.
-fn with_log(known: Explanation, began: bool, evidence: &RunEvidence) -> (Explanation, bool) {
+/// Extends the explanation with the last line of the log.
+fn with_log(known: Explanation, evidence: &RunEvidence) -> Explanation {
     let line = evidence.last_line.as_ref();
     let Some((name, line)) = line.filter(|(name, _)| known.pod.as_ref() == Some(name)) else {
-        return (known, began);
+        return known;
     };
     let mut pods = evidence.pods.iter();
     let pod = pods.find(|pod| pod.metadata.name == *name && pod.has_failed());
     let Some(pod) = pod else {
-        return (known, began);
+        return known;
     };
-    let (mut updated, began) = explain::failure(pod, Some(line), &evidence.cluster);
+    let (mut updated, _) = explain::failure(pod, Some(line), &evidence.cluster);
     updated.others = known.others;
     for fact in known.evidence {
         updated = updated.seen(fact);
     }
-    (updated, began)
+    updated
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ mod record;
 mod resize;
 mod start;
 mod status;
+mod termination;
 mod worker;
 
 use std::{net::Ipv4Addr, path::PathBuf, sync::Arc};

@@ -241,7 +241,9 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         let State::Ended(ended) = &record.state else {
             return false;
         };
-        matches!(record.role, Role::Main | Role::Init) && ended.reason == UNKNOWN
+        // A container that waited when its pod ended has no times.
+        let has_run = ended.finished.is_some();
+        matches!(record.role, Role::Main | Role::Init) && ended.reason == UNKNOWN && has_run
     };
     if inputs.phase == Phase::Failed && inputs.records.iter().any(ended_with_agent) {
         let reason = Ok(Some("TerminationByKubelet"));

@@ -85,8 +85,11 @@ pub(crate) fn tasks(
             let attempts = by_task.get(&(role.name.clone(), index));
             let mut attempts = attempts.cloned().unwrap_or_default();
             attempts.sort_by(|a, b| (a.created, &a.pod).cmp(&(b.created, &b.pod)));
+            // As for the run: the newest pod decides, unless one has succeeded.
+            let mut succeeded = attempts.iter().map(|attempt| attempt.state);
+            let succeeded = succeeded.find(|state| *state == TaskState::Succeeded);
             let last = attempts.last().map(|attempt| attempt.state);
-            let state = last.unwrap_or(match state.is_over() {
+            let state = succeeded.or(last).unwrap_or(match state.is_over() {
                 true => TaskState::Gone,
                 false => TaskState::Pending,
             });

@@ -38,6 +38,7 @@ use super::{
     resize::{Allocation, Resize},
     start,
     status::{self, Phase},
+    termination,
 };
 use crate::{
     certificates::PodCertificates,
@@ -462,6 +463,9 @@ impl Worker {
                 self.reason = Some(("DeadlineExceeded", text.to_owned()));
                 self.note(false, "DeadlineExceeded", text.to_owned(), None);
                 self.begin_stop(self.grace());
+            } else if Phase::of(&self.pod).is_terminal() {
+                // A client has ended the pod.
+                self.begin_stop(self.grace());
             }
         }
         self.continue_stopping();
@@ -476,6 +480,8 @@ impl Worker {
             self.phase = Phase::Failed;
         }
         if self.phase.is_terminal() {
+            self.phase = self.visible_phase();
+            termination::end_waiting(&mut self.records, self.policy);
             self.retire();
         }
     }

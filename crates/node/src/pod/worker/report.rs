@@ -5,6 +5,15 @@ use serde_json::json;
 
 use super::{Phase, Retry, Worker, status};
 impl Worker {
+    /// The phase in the API. A pod that a client has ended stays ended.
+    pub(super) fn visible_phase(&self) -> Phase {
+        let given = Phase::of(&self.pod);
+        match given.is_terminal() {
+            true => given,
+            false => self.phase,
+        }
+    }
+
     /// Writes the status if it changed.
     pub(super) async fn report(&mut self) {
         if self.deleted || !self.report_retry.is_due() {
@@ -18,7 +27,7 @@ impl Worker {
         let status = status::render(&status::Inputs {
             pod: &self.pod,
             records: &self.records,
-            phase: self.phase,
+            phase: self.visible_phase(),
             policy: self.policy,
             address: self.address,
             host_address: self.shared.address,
