@@ -217,7 +217,7 @@ fn an_injected_container_does_not_keep_a_run_active() {
     });
     let both = json!({"apiVersion": "v1", "kind": "List", "items": [policy, binding]});
     machine.write("mesh.json", &both.to_string());
-    machine.longshore(&["apply", "mesh.json"]).expect(0);
+    machine.longshore(&["apply", "-f", "mesh.json"]).expect(0);
     let injected = |name: &str| {
         let run = listed(&machine, name)["name"].as_str().unwrap().to_owned();
         let label = format!("longshore.dev/run={run}");

@@ -3,7 +3,7 @@
 
 use longshore_model::facts::PodFacts;
 
-use super::Track;
+use super::{State, Track};
 use crate::{
     evidence::{JobEvidence, RunPod as _},
     outcome::Ending,
@@ -25,10 +25,16 @@ impl Track {
             .collect()
     }
 
-    /// Returns true if the Job of the role completes by itself, or once the pods that linger are
+    /// Returns true if the Job of the role ends by itself, or once the pods that linger are
     /// ended. It does not if it counts the pod of a command that succeeded as failed, because
     /// another container failed: then it would run the command again.
     fn completes(&self, role: &RunRole) -> bool {
+        if self.is_independent(role) {
+            // It ends with its last task, also if tasks have failed.
+            let states = self.states(role);
+            let goes_on = |state: &State<'_>| matches!(state, State::Pending | State::Running);
+            return !states.iter().any(goes_on);
+        }
         let attempts = self.attempts(&role.name);
         let ends_well = |index: u32| {
             let pods = attempts.get(&index);

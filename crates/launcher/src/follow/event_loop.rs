@@ -414,6 +414,17 @@ impl EventLoop {
             let pods = self.track.lingering();
             self.lingering.see(uids(&pods), Instant::now());
             let (active, lingers) = (self.track.going_on(), !pods.is_empty());
+            // The pods and logs of commands that have ended stay when their Job is stopped.
+            for pod in pods {
+                let job = self.track.job_of(pod).map(|job| &job.metadata.name);
+                if active
+                    .iter()
+                    .any(|active| Some(&active.metadata.name) == job)
+                {
+                    let ended = runs::end_pod(&self.cluster, pod).await;
+                    self.lingering.is_refused |= ended.is_err();
+                }
+            }
             let (cluster, run) = (&self.cluster, &self.run);
             let now = Timestamp::now();
             let recorded = stop_rest(cluster, run, active, lingers, &decided, now).await;

@@ -109,7 +109,7 @@ pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, 
 enum Pods {
     /// End them.
     End,
-    /// They are ended elsewhere.
+    /// They are ended elsewhere, unless their Job is stopped.
     Leave,
 }
 
@@ -144,9 +144,15 @@ async fn stop_ended(
     record_end(cluster, run, &outcome, now).await?;
     // Jobs that complete once their pods are ended, unless this is not permitted.
     let mut unended: BTreeSet<Option<String>> = BTreeSet::new();
+    let is_stopped = |pod: &PodFacts| {
+        let job = pod.metadata.controller_name("Job").unwrap_or_default();
+        seen.going_on.iter().any(|name| name == job)
+    };
     let to_end = pods.iter().filter(|pod| {
         let is_deleted = pod.metadata.deletion_timestamp.is_some();
-        lingering == Pods::End && pod.lingers() && !is_deleted
+        // The pod and the log of a command that has ended stay when its Job is stopped.
+        let is_due = lingering == Pods::End || is_stopped(pod);
+        is_due && pod.lingers() && !is_deleted
     });
     for pod in to_end {
         if end_pod(cluster, pod).await.is_err() {

@@ -71,7 +71,10 @@ fn the_status_of_the_job_counts_for_deleted_pods() {
     let mut track = tracked(3, 0, 3);
     let status = json!({"completedIndexes": "0,2", "failedIndexes": "1"});
     let steps = track.see(sweep(3, 0, 3, status), at(1));
-    assert_eq!((counts(&steps), outcome(&steps)), (vec![(0, 0, 2, 1)], None));
+    assert_eq!(
+        (counts(&steps), outcome(&steps)),
+        (vec![(0, 0, 2, 1)], None)
+    );
     let steps = track.see(attempt(1, true, 1, ended(143, 2)), at(2));
     assert_eq!(outcome(&steps).unwrap().0.ending, Ending::Failed);
 }
