@@ -199,10 +199,9 @@ fn an_injected_container_does_not_keep_a_run_active() {
         "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"],
     }]);
     let container = "Object.spec.containers{name: 'mesh', image: 'x', command: ['sleep', '600']}";
-    let expression = format!("Object{{spec: Object.spec{{containers: [{container}]}}}}");
-    let change = json!({
-        "patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression},
-    });
+    let expression =
+        format!("[JSONPatch{{op: 'add', path: '/spec/containers/-', value: {container}}}]");
+    let change = json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}});
     let version = "admissionregistration.k8s.io/v1";
     let policy = json!({
         "apiVersion": version, "kind": "MutatingAdmissionPolicy", "metadata": {"name": "mesh"},

@@ -71,7 +71,15 @@ impl Track {
 
     /// The end that a client recorded before it stopped the pods that showed it.
     fn recorded_end(&self) -> Option<Found> {
-        let outcome = recorded(self.jobs.values())?;
+        let mut outcome = recorded(self.jobs.values())?;
+        // The Job may have failed since.
+        outcome.explanation = outcome.explanation.map(|why| {
+            let job = why.role.as_ref().and_then(|role| self.jobs.get(role));
+            match job.and_then(JobEvidence::failure) {
+                Some(failure) => why.seen(format!("Job: {}", failure.reason)),
+                None => why,
+            }
+        });
         let failed = outcome
             .explanation
             .as_ref()
