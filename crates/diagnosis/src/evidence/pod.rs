@@ -42,7 +42,7 @@ pub trait RunPod {
     #[must_use]
     fn lingers(&self) -> bool;
 
-    /// Returns true if the command ended before the pod was told to end, so that its exit code
+    /// Returns true if the command ended before the deletion of the pod was requested, so that its exit code
     /// is its own.
     #[must_use]
     fn ended_by_itself(&self) -> bool;
@@ -168,8 +168,10 @@ impl RunPod for PodFacts {
         };
         // The time of the deletion is in the future by the grace period, in whole seconds.
         let grace = meta.deletion_grace_period_seconds.unwrap_or(0).max(0);
-        let told = deadline.as_second().saturating_sub(grace);
-        ended.finished_at.is_some_and(|at| at.as_second() <= told)
+        let requested = deadline.as_second().saturating_sub(grace);
+        ended
+            .finished_at
+            .is_some_and(|at| at.as_second() <= requested)
     }
 
     fn ends_well(&self) -> bool {

@@ -95,7 +95,7 @@ impl Track {
         Some((outcome, evidence))
     }
 
-    /// The commands of all tasks have succeeded, each before its pod was told to end. Whatever
+    /// The commands of all tasks have succeeded, each before the deletion of its pod was requested. Whatever
     /// becomes of the pods and of the Jobs afterwards does not matter: other containers may fail,
     /// or not end until a deadline. Returns also whether pods are missing that show it.
     fn commands_succeeded(&self) -> Option<(Timestamp, Found, bool)> {

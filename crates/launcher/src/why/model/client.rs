@@ -281,7 +281,7 @@ pub(super) fn oracle(
             }
             if let Some((at, code, is_killed)) = failure {
                 failed.push((at, code, is_killed));
-                // Of a pod that somebody deletes, only its Job is left.
+                // Of a pod that another client deletes, only its Job is left.
                 failed.extend(is_killed.then_some((at, 1, true)));
             }
             if !spec.is_service {

@@ -38,7 +38,7 @@ pub(super) struct Pod {
     /// When the command ended, and its exit code.
     main: Option<(i64, i32)>,
     side: Option<(i64, i32)>,
-    told_to_end: Option<i64>,
+    stopped_since: Option<i64>,
     is_disrupted: bool,
     pub(super) phase: &'static str,
     is_counted: bool,
@@ -115,7 +115,7 @@ impl Cluster {
             }
         }
         self.pods
-            .retain(|pod| !(pod.is_over() && pod.told_to_end.is_some() && pod.is_counted));
+            .retain(|pod| !(pod.is_over() && pod.stopped_since.is_some() && pod.is_counted));
         self.harm();
         for pod in 0..self.pods.len() {
             self.run_pod(pod);
@@ -133,10 +133,10 @@ impl Cluster {
         // The command runs for longer than this second.
         let mut running = self.pods.iter_mut().filter(|pod| {
             let ends = pod.began + pod.attempt(roles).takes;
-            pod.main.is_none() && !pod.is_over() && pod.told_to_end.is_none() && ends > now + 1
+            pod.main.is_none() && !pod.is_over() && pod.stopped_since.is_none() && ends > now + 1
         });
         if let Some(pod) = running.nth(which).filter(|_| when == now) {
-            pod.told_to_end = Some(now);
+            pod.stopped_since = Some(now);
             pod.is_disrupted = harm == Harm::Disrupted;
         }
     }
@@ -149,7 +149,7 @@ impl Cluster {
         }
         let role = &self.scenario.roles[pod.role];
         let attempt = pod.attempt(&self.scenario.roles);
-        let is_ended = pod.told_to_end.is_some_and(|told| told < now) || pod.is_over();
+        let is_ended = pod.stopped_since.is_some_and(|since| since < now) || pod.is_over();
         if pod.main.is_none() && (is_ended || now >= pod.began + attempt.takes) {
             let code = if is_ended { 143 } else { attempt.code };
             pod.main = Some((now, code));
@@ -186,7 +186,7 @@ impl Cluster {
                 if pod.is_over() {
                     pod.is_counted = true;
                 } else {
-                    pod.told_to_end.get_or_insert(now);
+                    pod.stopped_since.get_or_insert(now);
                 }
             }
             return;
@@ -244,7 +244,7 @@ impl Cluster {
         let mut active: BTreeSet<usize> = BTreeSet::new();
         for pod in own.iter_mut().filter(|pod| !pod.is_over()) {
             if job.over.is_some() {
-                pod.told_to_end.get_or_insert(now);
+                pod.stopped_since.get_or_insert(now);
             }
             active.insert(pod.index);
         }
@@ -265,7 +265,7 @@ impl Cluster {
                     earlier,
                     main: None,
                     side: None,
-                    told_to_end: None,
+                    stopped_since: None,
                     is_disrupted: false,
                     phase: "Running",
                     is_counted: false,
@@ -426,8 +426,8 @@ impl Cluster {
                 "uid": format!("job-{}", role.name), "controller": true,
             }],
         });
-        if let Some(told) = pod.told_to_end {
-            metadata["deletionTimestamp"] = at(told + GRACE).to_string().into();
+        if let Some(since) = pod.stopped_since {
+            metadata["deletionTimestamp"] = at(since + GRACE).to_string().into();
             metadata["deletionGracePeriodSeconds"] = GRACE.into();
         }
         json!({"metadata": metadata, "spec": spec, "status": status})

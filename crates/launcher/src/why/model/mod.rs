@@ -197,7 +197,7 @@ fn execute(scenario: &Scenario) -> Result<(), TestCaseError> {
         let expected = oracle(cluster, execution.cancelled);
         let seen = verdict(cluster).outcome.as_ref().map(words);
         let now = cluster.now;
-        // How a command ended whose pod somebody deleted is known until the pod is gone.
+        // How a command ended whose pod another client deleted is known until the pod is gone.
         let is_deleted = expected
             .as_ref()
             .is_some_and(|right| right.contains(&("failed", 1)));

@@ -51,7 +51,7 @@ pub(super) struct Role {
     pub(super) tasks: Vec<Vec<Attempt>>,
 }
 
-/// What somebody does to a pod whose command runs.
+/// How another client harms a pod whose command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Harm {
     Deleted,
