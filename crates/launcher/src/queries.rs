@@ -2,7 +2,7 @@
 
 use std::{future::Future, time::Duration};
 
-use longshore_client::{Cluster, Error};
+use longshore_client::{Cluster, Error, FieldSelector, Item, kinds::Secret};
 use longshore_diagnosis::{evidence::QuotaEvidence, fit::Nodes};
 use longshore_model::facts::NodeFacts;
 use serde::de::DeserializeOwned;
@@ -27,6 +27,23 @@ pub(crate) async fn seen<T>(
             None,
             Some(format!("{what}: no answer within {} s", limit.as_secs())),
         ),
+    }
+}
+
+/// The Secret of this name. Without the permission to get it, it is listed.
+pub(crate) async fn secret(
+    cluster: &Cluster,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Item<Secret>>, Error> {
+    let secrets = cluster.secrets().in_namespace(namespace)?;
+    match secrets.find(name).await {
+        Err(error) if error.is_forbidden() => {
+            let named = FieldSelector::everything().with("metadata.name", name);
+            let listed = secrets.fields(named).list().await?;
+            Ok(listed.items.into_iter().next())
+        }
+        found => found,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     bundle::hexadecimal,
     plan::bundle_secret_name,
     pod::{self, PodConfig},
+    queries,
     run::Run,
     runs::{CodePlace, RunSummary, code_place},
     store::{RetryPolicy, download},
@@ -33,8 +34,7 @@ pub(super) async fn config(cluster: &Cluster, run: &Run) -> Result<PodConfig, St
 
 async fn secret(cluster: &Cluster, run: &Run, name: &str) -> Result<Option<Secret>, String> {
     let found = async {
-        let secrets = cluster.secrets().in_namespace(&run.namespace)?;
-        let item = secrets.find(name).await?;
+        let item = queries::secret(cluster, &run.namespace, name).await?;
         item.map(|item| item.typed()).transpose()
     };
     let found: Result<_, longshore_client::Error> = found.await;

@@ -103,7 +103,13 @@ async fn lacks(cluster: &Cluster, needs: &Needs, purpose: Purpose) -> Vec<Right>
         (allowed == Some(false)).then_some(right)
     });
     let answers = futures::future::join_all(answers).await;
-    answers.into_iter().flatten().collect()
+    let mut lacks: Vec<Right> = answers.into_iter().flatten().collect();
+    if lacks.contains(&Right::LIST_SECRETS)
+        && Right::GET_SECRETS.is_given(cluster, namespace).await == Some(true)
+    {
+        lacks.retain(|right| *right != Right::LIST_SECRETS);
+    }
+    lacks
 }
 
 async fn find(cluster: &Cluster, namespace: &str, reference: &Reference) -> Found {

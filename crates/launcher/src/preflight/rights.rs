@@ -51,6 +51,11 @@ impl Right {
     /// All permissions. If the user has it, the others do not have to be checked.
     pub(super) const EVERYTHING: Self = Self::new("*", "*", "*");
 
+    /// To find a Secret, as [`Right::GET_SECRETS`].
+    pub(super) const LIST_SECRETS: Self = Self::new("list", "", "secrets");
+    /// To find a Secret, as [`Right::LIST_SECRETS`].
+    pub(super) const GET_SECRETS: Self = Self::new("get", "", "secrets");
+
     /// Whether the user has it; `None` if the server does not report it.
     pub(super) async fn is_given(self, cluster: &Cluster, namespace: &str) -> Option<bool> {
         let review = self.review(namespace);
@@ -142,7 +147,7 @@ pub(super) fn needed(needs: &Needs, purpose: Purpose) -> Vec<Right> {
     }
     if needs.has_bundle {
         // Another run may have created it.
-        rights.push(Right::new("get", "", "secrets"));
+        rights.push(Right::LIST_SECRETS);
     }
     // Sessions are WebSockets, requests to GET, for which newer servers also require `create`.
     let sessions = [(needs.executes, "exec"), (needs.attaches, "attach")];

@@ -7,7 +7,10 @@ use longshore_client::{Cluster, Error};
 use serde_json::Value;
 
 use super::Run;
-use crate::pod::{self, PodConfig};
+use crate::{
+    pod::{self, PodConfig},
+    queries,
+};
 
 /// The location of a run's bundle outside a Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +26,8 @@ pub enum CodePlace {
 /// # Errors
 /// The cluster returns an error or does not answer.
 pub async fn code_place(cluster: &Cluster, run: &Run) -> Result<Option<CodePlace>, Error> {
-    let secrets = cluster.secrets().in_namespace(&run.namespace)?;
-    let config: Option<PodConfig> = match secrets.find(run.label()).await? {
+    let secret = queries::secret(cluster, &run.namespace, run.label()).await?;
+    let config: Option<PodConfig> = match secret {
         Some(secret) => {
             let data: Option<String> = secret.field(&["data", pod::FILE])?;
             let text = data.and_then(|data| STANDARD.decode(data).ok());

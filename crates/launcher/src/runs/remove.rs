@@ -15,7 +15,7 @@ use longshore_model::facts::PodFacts;
 use tokio::time::Instant;
 
 use super::{Run, RunsError, stop::schedules};
-use crate::{jobset::JobSet, plan::bundle_secret_name};
+use crate::{jobset::JobSet, plan::bundle_secret_name, queries};
 
 /// The interval between checks whether pods have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
@@ -96,9 +96,9 @@ async fn remove_unowned(
     run: &Run,
     bundles: &BTreeSet<&String>,
 ) -> Result<(), RunsError> {
-    let secrets = cluster.secrets().in_namespace(&run.namespace)?;
     for sha256 in bundles {
-        if let Some(secret) = secrets.find(&bundle_secret_name(sha256)).await? {
+        let name = bundle_secret_name(sha256);
+        if let Some(secret) = queries::secret(cluster, &run.namespace, &name).await? {
             delete_unowned(&secret).await?;
         }
     }

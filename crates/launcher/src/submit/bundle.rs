@@ -2,6 +2,8 @@
 
 use longshore_diagnosis::names;
 
+use crate::queries;
+
 use super::{
     SubmitError,
     submission::{Submission, name_of},
@@ -25,7 +27,7 @@ impl Submission<'_> {
                 Err(error) if error.is_already_exists() => {}
                 Err(error) => return Err(failed(error)),
             }
-            let Some(found) = secrets.find(name_of(bundle)).await? else {
+            let Some(found) = queries::secret(self.cluster, &self.plan.namespace, name_of(bundle)).await? else {
                 continue;
             };
             let meta = found.meta();

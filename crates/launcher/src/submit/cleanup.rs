@@ -2,6 +2,8 @@
 
 use longshore_client::DeleteOptions;
 
+use crate::queries;
+
 use super::submission::{Submission, name_of};
 
 impl Submission<'_> {
@@ -36,8 +38,8 @@ impl Submission<'_> {
             ignore(services.delete(name_of(service), &options).await);
         }
         if let Some(bundle) = &self.plan.bundle
-            && let Ok(secrets) = self.cluster.secrets().in_namespace(namespace)
-            && let Ok(Some(found)) = secrets.find(name_of(bundle)).await
+            && let Ok(Some(found)) =
+                queries::secret(self.cluster, namespace, name_of(bundle)).await
             && found.meta().owner_references.is_empty()
         {
             let options = DeleteOptions {

@@ -18,6 +18,7 @@ use super::SweepError;
 use crate::{
     metrics::{self, MetricTask},
     pod::{self, PodConfig},
+    queries,
     run::Run,
     runs::RunRole,
     sweep::{SweepRun, TaskRun},
@@ -142,8 +143,7 @@ async fn config(cluster: &Cluster, namespace: &str, run: &str) -> Result<PodConf
         run: run.to_owned(),
         problem,
     };
-    let secrets = cluster.secrets().in_namespace(namespace)?;
-    let secret = secrets.find(run).await?;
+    let secret = queries::secret(cluster, namespace, run).await?;
     let secret: Secret = secret
         .ok_or_else(|| problem("it does not exist".to_owned()))?
         .typed()?;

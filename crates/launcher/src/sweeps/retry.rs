@@ -23,6 +23,7 @@ use crate::{
     config::Workload,
     plan::{Plan, PlannedRole, bundle_secret_name},
     pod::{self, PodConfig},
+    queries,
     run::Run,
     run_outputs::add_uploads,
     runs::RunRole,
@@ -90,8 +91,7 @@ async fn bundle(cluster: &Cluster, first: &Found) -> Result<Option<Secret>, Swee
     if !is_mounted {
         return Ok(None);
     }
-    let secrets = cluster.secrets().in_namespace(&first.run.namespace)?;
-    let found = secrets.find(&name).await?;
+    let found = queries::secret(cluster, &first.run.namespace, &name).await?;
     let found: Secret = found
         .ok_or_else(|| SweepError::CodeRemoved {
             run: first.run.name.to_string(),
