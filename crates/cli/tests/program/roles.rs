@@ -121,7 +121,10 @@ fn the_documented_role_is_enough_for_the_commands() {
     ] {
         let answer = team.longshore("ann", words);
         // Without a metrics server, other measurements are shown.
-        let lines = answer.err.lines().filter(|line| !line.contains("metrics.k8s.io"));
+        let lines = answer
+            .err
+            .lines()
+            .filter(|line| !line.contains("metrics.k8s.io"));
         let is_denied = lines.into_iter().any(|line| line.contains("forbidden"));
         assert!(!is_denied, "{words:?}: {}", answer.err);
     }

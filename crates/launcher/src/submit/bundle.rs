@@ -27,7 +27,9 @@ impl Submission<'_> {
                 Err(error) if error.is_already_exists() => {}
                 Err(error) => return Err(failed(error)),
             }
-            let Some(found) = queries::secret(self.cluster, &self.plan.namespace, name_of(bundle)).await? else {
+            let Some(found) =
+                queries::secret(self.cluster, &self.plan.namespace, name_of(bundle)).await?
+            else {
                 continue;
             };
             let meta = found.meta();

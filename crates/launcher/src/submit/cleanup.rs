@@ -38,8 +38,7 @@ impl Submission<'_> {
             ignore(services.delete(name_of(service), &options).await);
         }
         if let Some(bundle) = &self.plan.bundle
-            && let Ok(Some(found)) =
-                queries::secret(self.cluster, namespace, name_of(bundle)).await
+            && let Ok(Some(found)) = queries::secret(self.cluster, namespace, name_of(bundle)).await
             && found.meta().owner_references.is_empty()
         {
             let options = DeleteOptions {
