@@ -133,11 +133,17 @@ fn a_gap_is_reported_in_place_and_at_the_end() {
     let (before, rest) = events.split_at(place.unwrap());
     let log = |event: &&Value| event["event"] == "log";
     let (last, first) = (before.iter().rfind(log), rest.iter().find(log));
+    let (from, to) = (&last.unwrap()["time"], &first.unwrap()["time"]);
+    let between = format!(
+        "lines between {} and {}",
+        from.as_str().unwrap(),
+        to.as_str().unwrap()
+    );
     assert_eq!(
         rest[0],
         json!({
-            "event": "gap", "role": "main", "index": 0, "attempt": 1,
-            "from": last.unwrap()["time"], "to": first.unwrap()["time"],
+            "event": "gap", "role": "main", "index": 0, "attempt": 1, "from": from, "to": to,
+            "message": format!("{between} may be missing: the log was rotated before they were read"),
             "bytes": null, "cause": "rotated",
         })
     );

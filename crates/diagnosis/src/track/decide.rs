@@ -113,7 +113,7 @@ impl Track {
             let completed = completed.unwrap_or_default();
             for index in 0..self.count(role) {
                 let mut pods = attempts.get(&index).into_iter().flatten();
-                let at = match pods.find(|pod| has_succeeded(&pod)) {
+                let at = match pods.find(|pod| has_succeeded(pod)) {
                     Some(pod) => finished(pod),
                     None => {
                         let is_completed = completed.get(index as usize) == Some(&true);

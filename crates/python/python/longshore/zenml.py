@@ -114,12 +114,6 @@ class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralType
 
     BACKEND_TYPE = "orchestrator"
 
-    if _Base is object:
-
-        def to_config(self):
-            """The block ``backend`` of a pipeline's config, as ZenML's base class writes it."""
-            return {"type": self.BACKEND_TYPE, "source": self._source, "args": dict(self._kwargs)}
-
     def __init__(
         self,
         image="python:3-slim",
@@ -164,6 +158,10 @@ class OrchestratorKubernetesBackend(_Base):  # pyright: ignore[reportGeneralType
             "kubernetes_config_path": self.kubernetes_config_path,
             "settings": self.settings,
         })
+
+    def to_config(self):
+        """The block ``backend`` of a pipeline's config, as ZenML's base class writes it."""
+        return {"type": self.BACKEND_TYPE, "source": self._source, "args": dict(self._kwargs)}
 
     def create_job_object(self, config):
         """The Job that ``launch_job`` creates, as a dict. Sends no request."""

@@ -243,6 +243,7 @@ def resolver_options() -> dict[str, Any]:
         "not_running": "fail",
         "ready": False,
         "once": False,
+        "tensorflow": False,
     }
 
 

@@ -83,7 +83,8 @@ class MockClient(unittest.TestCase):
         double = mock.MagicMock()
         double.list_pod_for_all_namespaces.return_value.items = pods
         cases: list[tuple[mock.Mock, dict[str, Any], list[str]]] = [
-            (double, {}, ["10.0.0.1:8470"]),
+            (double, {}, ["10.0.0.1:8470", "10.0.0.2:8470"]),
+            (double, {"namespace": "default"}, ["10.0.0.1:8470"]),
             (double, {"all_namespaces": True}, ["10.0.0.1:8470", "10.0.0.2:8470"]),
             (mock.Mock(spec=["list_pod_for_all_namespaces"], **{"list_pod_for_all_namespaces.return_value": {"items": pods}}),
              {"namespace": "other"}, ["10.0.0.1:8470", "10.0.0.2:8470"]),
@@ -108,7 +109,8 @@ class Official(WithCluster):
         with kubernetes.client.ApiClient(config) as api:
             theirs = kubernetes.client.CoreV1Api(api)
             cases: list[dict[str, Any]] = [
-                {}, {"all_namespaces": True}, {"address": "host_ip", "order": "lexical"}, {"namespace": "kube-system"},
+                {"namespace": "default"}, {"all_namespaces": True}, {"namespace": "kube-system"},
+                {"namespace": "default", "address": "host_ip", "order": "lexical"}, {"tensorflow": True},
             ]
             for options in cases:
                 with self.subTest(options):

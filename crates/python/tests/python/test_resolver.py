@@ -104,7 +104,7 @@ class Resolver(WithCluster):
             resolver.cluster_spec()
 
     def test_a_client_of_others_searches_all_namespaces(self) -> None:
-        pods = [
+        pods: list[dict[str, Any]] = [
             {
                 "metadata": {"name": f"worker-{index}", "namespace": namespace, "labels": {}, "uid": f"u{index}"},
                 "status": {"phase": "Running", "podIP": f"10.0.0.{index}"},

@@ -35,7 +35,7 @@ class Signals(unittest.TestCase):
                 output, _ = child.communicate(timeout=60)
             finally:
                 child.kill()
-        self.assertEqual(output, "interrupted\nClusterSpec({'worker': []})\n")
+        self.assertEqual(output, "interrupted\nClusterSpec({'worker': {}})\n")
         self.assertEqual(child.returncode, 0)
 
 
