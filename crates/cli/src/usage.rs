@@ -127,9 +127,10 @@ fn volumes(pods: &Path, deadline: Instant) -> Measured {
     let mut bytes: u64 = 0;
     let mut complete = true;
     while let Some(folder) = folders.pop() {
+        let is_none = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         // The path may be longer than the system permits.
         let entries = match fs::read_dir(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error) if !is_none(error.kind()) => {
                 complete = false;
                 continue;
             }

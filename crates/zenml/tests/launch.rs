@@ -77,6 +77,17 @@ async fn only_the_job_and_the_secret_are_created() {
     let mut body = job.body.clone();
     let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
     assert!(annotations.remove("longshore.dev/submitted").is_some());
+    // Only the cluster knows the owner.
+    for place in ["/metadata", "/spec/template/metadata"] {
+        for notes in ["labels", "annotations"] {
+            let notes = body.pointer_mut(&format!("{place}/{notes}")).unwrap();
+            let names = ["longshore.dev/owner", "longshore.dev/local-owner"];
+            notes
+                .as_object_mut()
+                .unwrap()
+                .retain(|name, _| !names.contains(&name.as_str()));
+        }
+    }
     let planned = backend.create_job_object(&config()).unwrap();
     assert_eq!(body, serde_json::to_value(planned).unwrap());
 }

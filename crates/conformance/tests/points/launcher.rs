@@ -208,7 +208,7 @@ async fn preflight_lists_missing_permissions() {
         text.contains(&format!("in the namespace \"{namespace}\"")),
         "{text}"
     );
-    assert!(text.contains("--resource=pods/log"), "{text}");
+    assert!(text.contains("get pods/log;"), "{text}");
     // With the listed permissions, preflight reports nothing.
     let rule = |group: &str, resource: &str, verbs: &[&str]| json!({"apiGroups": [group], "resources": [resource], "verbs": verbs});
     let group = "rbac.authorization.k8s.io";

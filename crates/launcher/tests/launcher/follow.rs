@@ -161,16 +161,24 @@ async fn the_first_failure_is_reported_and_the_other_roles_are_stopped() {
         .iter()
         .map(|asked| asked.path.rsplit('/').next().unwrap())
         .collect();
-    // The Job of the failed task fails by itself, and keeps the pod with its log.
-    assert_eq!(paths, ["demo-ab2cd-worker", "demo-ab2cd-ps"]);
-    for (patch, suspend) in patches.iter().zip([Value::Null, Value::Bool(true)]) {
+    // The end is recorded first. The Job of the failed task fails by itself, and keeps the pod with
+    // its log.
+    assert_eq!(
+        paths,
+        ["demo-ab2cd-ps", "demo-ab2cd-worker", "demo-ab2cd-ps"]
+    );
+    let end = |patch: &ReceivedRequest| {
+        let text = patch.body["metadata"]["annotations"]["longshore.dev/ended"].as_str();
+        let end: Value = serde_json::from_str(text.unwrap()).unwrap();
+        (end["ending"].clone(), end["exitCode"].clone())
+    };
+    assert_eq!(end(patches[0]), (json!("failed"), json!(3)));
+    let stopped = patches.iter().skip(1);
+    for (patch, suspend) in stopped.zip([Value::Null, Value::Bool(true)]) {
         assert_eq!(patch.body["spec"]["suspend"], suspend);
         let notes = &patch.body["metadata"]["annotations"];
         assert!(notes["longshore.dev/stopped"].is_string());
-        assert_eq!(
-            notes["longshore.dev/ended"],
-            r#"{"ending":"failed","exitCode":3}"#
-        );
+        assert_eq!(end(patch), (json!("failed"), json!(3)));
     }
 }
 
@@ -207,7 +215,8 @@ async fn a_missing_command_is_recognized_by_its_log() {
         )
     });
     let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
-    assert_eq!((outcome.ending, outcome.exit_code), (Ending::NotStarted, 4));
+    // The log explains the end, but does not decide it.
+    assert_eq!((outcome.ending, outcome.exit_code), (Ending::Failed, 127));
     assert_eq!(outcome.reason, "main/0: command not found: pyton");
 }
 

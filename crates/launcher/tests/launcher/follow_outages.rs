@@ -109,8 +109,7 @@ async fn the_other_roles_are_stopped_when_the_server_is_reachable_again() {
     assert_eq!(outcome.exit_code, 3);
     let writes = fake.writes();
     let of = |job: &str| writes.iter().filter(|path| path.ends_with(job)).count();
-    assert!(of("-worker") > 2, "{writes:?}");
-    assert!(of("-ps") > 0, "{writes:?}");
+    assert!(of("-worker") > 0 && of("-ps") > 6, "{writes:?}");
 }
 
 #[tokio::test]
