@@ -36,7 +36,7 @@ const AT_A_TIME: usize = 8;
 #[command(after_help = "Examples:
   longshore cancel digits-x7k2p
   longshore cancel last
-  longshore cancel digits-x7k2p 'sweep-*'")]
+  longshore cancel digits-x7k2p 'digits-*'")]
 pub(crate) struct CancelArgs {
     /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
     #[arg(value_name = "RUN", required = true, add = ArgValueCompleter::new(complete::runs))]

@@ -30,17 +30,25 @@ const REAPER_STACK: usize = 64 << 10;
 
 /// The answers to a container's calls, which end when this value is dropped.
 #[derive(Debug)]
-pub(super) struct Supervision(AbortHandle);
+pub(super) struct Supervision(Option<AbortHandle>);
 
 impl Supervision {
     pub(super) fn of(task: &JoinHandle<()>) -> Self {
-        Self(task.abort_handle())
+        Self(Some(task.abort_handle()))
+    }
+
+    /// Lets the answers go on until the last process that may call has ended: a command in a
+    /// container can leave processes that run after it.
+    pub(super) fn until_over(mut self) {
+        self.0 = None;
     }
 }
 
 impl Drop for Supervision {
     fn drop(&mut self) {
-        self.0.abort();
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
     }
 }
 

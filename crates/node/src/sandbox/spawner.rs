@@ -176,7 +176,8 @@ impl Spawner {
                 cgroup: command.cgroup.clone(),
             };
             match supervise(&near.into(), ports, answering) {
-                Ok(supervision) => process.supervise(supervision),
+                Ok(supervision) if own_processes => process.supervise(supervision),
+                Ok(supervision) => supervision.until_over(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tracing::debug!("this kernel offers containers no ports of their own");
                 }
