@@ -102,8 +102,11 @@ fn a_run_goes_where_it_has_room_now() {
     }
     let waits = waits.out.trim();
     let place = ["--context", "east"];
-    let why = clusters.longshore(&[&["why", waits], &place[..]].concat());
-    assert!(why.out.contains("cpu"), "{}\n{}", why.out, why.err);
+    // The scheduler reports it a moment after the pod was created.
+    eventually("why names the missing CPUs", || {
+        let why = clusters.longshore(&[&["why", waits], &place[..]].concat());
+        why.out.contains("cpu")
+    });
     // It starts when the other one ends.
     clusters
         .longshore(&[&["cancel", busy], &place[..]].concat())
