@@ -57,7 +57,7 @@ pub(crate) struct Run {
     pub(crate) allowed: Allowed,
 }
 
-/// Whether a run may be changed.
+/// True if a run may be changed.
 #[derive(Debug, Clone)]
 pub(crate) enum Allowed {
     /// This process has launched it, or its caller wants to change runs of all users.

@@ -93,7 +93,7 @@ struct Level {
     identity: Identity,
     /// Subdirectories that have entries.
     pending: Vec<CString>,
-    /// Whether `pending` names all of them, or no more are to be removed.
+    /// True if `pending` names all of them, or no more are to be removed.
     is_listed: bool,
 }
 

@@ -173,7 +173,7 @@ enum State<'a> {
     Lost,
     Failed {
         pod: &'a PodFacts,
-        /// Whether its own failures ended its Job, and not those of another task.
+        /// True if its own failures ended its Job, and not those of another task.
         is_cause: bool,
     },
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 pub(super) struct Lingering {
     since: BTreeMap<String, Instant>,
     ended: BTreeSet<String>,
-    /// Whether the server refuses to end them.
+    /// True if the server refuses to end them.
     pub(super) is_refused: bool,
 }
 

@@ -38,9 +38,9 @@ pub(crate) struct Needs {
     pub(crate) counts_failures: Option<&'static str>,
     /// Whether the client executes programs in its pods.
     pub(crate) executes: bool,
-    /// Whether the client sends its input to a pod.
+    /// True if the client sends its input to a pod.
     pub(crate) attaches: bool,
-    /// Whether a Secret, which may exist already, has the code.
+    /// True if a Secret, which may exist already, has the code.
     pub(crate) has_bundle: bool,
 }
 
@@ -179,7 +179,7 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     }
 }
 
-/// Whether a container of its pods reads the input of the client.
+/// Returns true if a container of its pods reads the input of the client.
 fn reads_input(job: &Job) -> bool {
     let spec = job
         .spec

@@ -33,7 +33,7 @@ pub(super) struct How {
     pub(super) restarts: bool,
     /// The number of lines of each log to begin with.
     pub(super) tail: u64,
-    /// Whether the run may belong to another user.
+    /// True if the run may belong to another user.
     pub(super) owners: OwnerArgs,
 }
 

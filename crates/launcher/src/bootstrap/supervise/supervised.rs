@@ -40,7 +40,7 @@ pub(super) struct Supervised {
 struct Ended {
     code: i32,
     at: Instant,
-    /// Whether it did not handle the signal that asked it to end.
+    /// True if it did not handle the signal that asked it to end.
     by_signal: bool,
 }
 

@@ -21,9 +21,9 @@ pub(super) struct End {
     pub(super) role: usize,
     pub(super) index: usize,
     pub(super) code: i32,
-    /// Whether it was ended with its pod.
+    /// True if it was ended with its pod.
     pub(super) is_killed: bool,
-    /// Whether the failure does not count.
+    /// True if the failure does not count.
     pub(super) is_disrupted: bool,
 }
 

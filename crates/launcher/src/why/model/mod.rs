@@ -57,7 +57,7 @@ struct Execution {
     cancelled: Option<i64>,
     lingering: BTreeMap<String, i64>,
     ended_since: Option<i64>,
-    /// Whether pods were deleted that alone showed how a command had ended.
+    /// True if pods were deleted that alone showed how a command had ended.
     is_evidence_lost: bool,
 }
 

@@ -63,13 +63,13 @@ pub(super) enum Harm {
 pub(super) struct Clients {
     /// When the client that started the run is lost, and when one attaches again.
     pub(super) lost: Option<(i64, Option<i64>)>,
-    /// Whether there is one at all.
+    /// True if there is one at all.
     pub(super) follows: bool,
-    /// Whether it may change the status of pods.
+    /// True if it may change the status of pods.
     pub(super) may_end: bool,
     /// How much later it sees pods and Jobs, in seconds.
     pub(super) lag: (i64, i64),
-    /// Whether the cluster stops what is left of runs, as the embedded cluster does.
+    /// True if the cluster stops what is left of runs, as the embedded cluster does.
     pub(super) cluster_stops: bool,
 }
 

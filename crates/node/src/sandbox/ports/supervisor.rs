@@ -107,7 +107,7 @@ async fn answer(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binding {
     address: SocketAddr,
-    /// Whether the socket takes no IPv4 connections.
+    /// True if the socket takes no IPv4 connections.
     is_ipv6_only: bool,
 }
 
