@@ -13,7 +13,7 @@ use longshore_embedded::{
 use crate::{
     clock::ClockChoice,
     error::{Error, Kind, Result},
-    hints,
+    hints, ui,
 };
 
 /// The data folder of a cluster, checked without modifying it.
@@ -188,7 +188,16 @@ pub(crate) async fn spawn(layout: &Layout, wish: &Wish) -> Result<Record> {
         arguments.extend(["--kubeconfig".into(), file.into()]);
     }
     arguments.extend(wish.node.again());
-    Ok(daemon::spawn(options).await?)
+    let record = daemon::spawn(options).await?;
+    warn(&record);
+    Ok(record)
+}
+
+/// Prints the problems of a start.
+pub(crate) fn warn(record: &Record) {
+    for warning in &record.warnings {
+        ui::warning(warning);
+    }
 }
 
 #[cfg(test)]

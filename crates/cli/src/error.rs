@@ -238,6 +238,8 @@ impl From<embedded::Error> for Error {
             embedded::Error::Busy(_) => {
                 result.hint("`longshore status` says which; `longshore down` stops it")
             }
+            embedded::Error::FolderGone(_) => result
+                .hint("stop a cluster with `longshore down` before you move or remove its folder"),
             embedded::Error::Spawn { log, log_path, .. } => {
                 let hint = format!("the whole log is in {}", log_path.display());
                 result.details(log.iter().cloned()).hint(hint)

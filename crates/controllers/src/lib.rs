@@ -177,8 +177,12 @@ impl Controllers {
     }
 
     async fn begin(cluster: Cluster, options: Options) -> Result<Self, Error> {
-        if let Some(local) = &options.local_volumes {
-            local.install(&cluster).await?;
+        let mut tasks = JoinSet::new();
+        if let Some(local) = &options.local_volumes
+            && let Err(error) = local.install(&cluster).await
+        {
+            tracing::warn!(%error, "cannot create the default storage class; trying again");
+            tasks.spawn(local.clone().install_later(cluster.clone()));
         }
         let caches = Arc::new(Caches::open(&cluster, options.clock.clone()).await?);
         caches.follow_progress();
@@ -187,7 +191,6 @@ impl Controllers {
             first: options.first_pod_backoff,
             longest: options.longest_pod_backoff,
         };
-        let mut tasks = JoinSet::new();
         tasks.spawn(writer.run());
         let parts = (cluster, caches, events);
         let mut start = |what, run: Run| {

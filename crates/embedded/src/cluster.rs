@@ -11,10 +11,10 @@ use longshore_apiserver::{ApiServer, AuditLog, Authority, Faults};
 use longshore_client::Cluster;
 use longshore_engine::{ClusterClock, Engine, Snapshot};
 use longshore_files::remove_tree;
-use longshore_node::{ApiAccess, NodeAgent};
+use longshore_node::{ApiAccess, Error as NodeError, NodeAgent};
 use tokio::{
     net::TcpListener,
-    sync::oneshot,
+    sync::{Mutex, oneshot},
     task::{JoinHandle, JoinSet},
 };
 
@@ -31,6 +31,7 @@ use crate::{
     node_link::NodeLink,
     node_names, publish,
     settings::Settings,
+    start::{self, Part, Writes},
     temporary::{TemporaryFolder, set_aside},
 };
 
@@ -49,13 +50,16 @@ pub struct EmbeddedCluster {
     /// The tasks of the API server: they keep the system namespaces, and aggregate other
     /// API servers. They are aborted on drop.
     tasks: JoinSet<()>,
-    node: Option<NodeAgent>,
+    /// The agent, which starts later than the cluster if the API refuses its nodes.
+    node: Arc<Mutex<Option<NodeAgent>>>,
     layout: Layout,
     ephemeral: bool,
     // Fields are dropped in declaration order. The lock must be dropped before the
     // temporary folder that contains it.
-    _lock: Lock,
+    lock: Lock,
     folder: Option<TemporaryFolder>,
+    /// Problems of the start, as sentences for the user.
+    warnings: Vec<String>,
 }
 
 /// A part of the start, for errors.
@@ -105,6 +109,20 @@ impl EmbeddedCluster {
             let (ephemeral, serves) = (options.ephemeral, options.listen.is_some());
             move || Keys::load_or_create(&certificates, ephemeral, serves)
         });
+        let mut writes = Writes::new();
+        let has_lost_store = !options.ephemeral && has_lost_store(&layout);
+        if has_lost_store {
+            let store = layout.store();
+            tracing::warn!(
+                file = %store.display(),
+                "the store of the cluster is missing: the cluster starts without its objects"
+            );
+            writes.warnings.push(format!(
+                "the objects of the folder's last cluster are lost: {} is missing, so the cluster \
+                 starts empty",
+                store.display()
+            ));
+        }
         let opened = Opened::open(&options, &layout).await;
         let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout);
@@ -144,23 +162,26 @@ impl EmbeddedCluster {
             endpoint: None,
             controllers: None,
             tasks: JoinSet::new(),
-            node: None,
+            node: Arc::default(),
             ephemeral: options.ephemeral,
             layout,
-            _lock: lock,
+            lock,
             folder,
+            warnings: Vec::new(),
         };
         // From here on, a failed start must stop the components that run already.
-        match started
-            .start_parts(
-                &options,
-                (&server, has_policy),
-                (settings, keys),
-                &node_link,
-            )
-            .await
-        {
-            Ok(()) => Ok(started),
+        let parts = started.start_parts(
+            &options,
+            (&server, has_policy),
+            (settings, keys),
+            (&mut writes, &node_link),
+            has_lost_store,
+        );
+        match parts.await {
+            Ok(()) => {
+                started.warnings = writes.warnings;
+                Ok(started)
+            }
             Err(error) => {
                 started.stop().await;
                 Err(error)
@@ -173,7 +194,8 @@ impl EmbeddedCluster {
         options: &Options,
         (server, has_policy): (&ApiServer, bool),
         (settings, keys): (Settings, Keys),
-        node_link: &NodeLink,
+        (writes, node_link): (&mut Writes, &NodeLink),
+        has_lost_store: bool,
     ) -> Result<(), Error> {
         let volumes = self.layout.volumes(true);
         if options.ephemeral {
@@ -206,7 +228,7 @@ impl EmbeddedCluster {
                 set_aside(&data_dir).map_err(Error::file("empty", &data_dir))?;
             }
             let last_end = End::read(&self.layout).map_err(Error::part("node"))?;
-            NodeAgent::start(longshore_node::Options {
+            let options = longshore_node::Options {
                 cluster: self.internal.clone().with_user_agent("longshore-node"),
                 nodes: node_names(options.nodes),
                 data_dir,
@@ -224,10 +246,10 @@ impl EmbeddedCluster {
                     at: end.at,
                     cause: end.sentence(),
                 }),
-            })
-            .await
-            .map(Some)
-            .map_err(Error::part("node"))
+            };
+            let start = move || start::nodes(options.clone());
+            let part = writes.part(&mut self.tasks, "nodes", start).await;
+            Ok::<_, Error>(Some(part))
         };
         let policy = async {
             match has_policy {
@@ -236,22 +258,35 @@ impl EmbeddedCluster {
             }
         };
         let (node, policy) = tokio::join!(node, policy);
-        self.node = node?;
         policy.map_err(Error::part(POLICY))?;
+        let (mut has_nodes, mut late_nodes) = (false, None);
+        match node? {
+            Some(Part::Done(agent)) => {
+                let agent = agent.map_err(Error::part("node"))?;
+                node_link.fill(&agent);
+                *self.node.lock().await = Some(agent);
+                has_nodes = true;
+            }
+            Some(Part::Later(agent)) => late_nodes = Some(agent),
+            None => {}
+        }
         if options.controllers {
             // After the nodes, which clients wait for.
             let cluster = self.internal.clone().with_user_agent(controllers::AGENT);
             let settings = controllers::settings(options, &self.layout, &keys);
             if let Some(local) = &settings.local_volumes {
-                let installed = local.install(&cluster).await;
-                installed.map_err(Error::part("default storage class"))?;
+                let installed = async {
+                    match has_lost_store {
+                        true => local.install_new(&cluster).await,
+                        false => local.install(&cluster).await,
+                    }
+                };
+                writes.once("default storage class", installed).await;
             }
-            if self.node.is_some() {
+            if has_nodes {
                 // A new node is tainted as not ready until a controller has seen that it is ready.
-                let tainted = longshore_controllers::taint_nodes(&cluster, &options.clock).await;
-                if let Err(error) = tainted {
-                    tracing::warn!(%error, "cannot set the nodes' taints; a controller tries again");
-                }
+                let tainted = longshore_controllers::taint_nodes(&cluster, &options.clock);
+                writes.once("nodes' taints", tainted).await;
             }
             self.controllers = Some(controllers::Running::start(cluster, settings));
             let cluster = self.internal.clone().with_user_agent("kube-apiserver");
@@ -260,21 +295,25 @@ impl EmbeddedCluster {
         self.tasks.spawn(server.aggregate());
         self.tasks
             .spawn(engine::end_definitions(self.engine.clone()));
-        if let Some(node) = &self.node {
-            node_link.fill(node);
+        match bound.zip(keys.authority) {
+            Some((bound, authority)) => {
+                let bound = (bound, options.kubeconfig.clone());
+                self.listen(bound, (server, settings), authority, writes)
+                    .await?;
+            }
+            None => self.sync().await?,
         }
-        let Some((bound, authority)) = bound.zip(keys.authority) else {
-            return self.sync().await;
-        };
-        let kubeconfig_path = options.kubeconfig.clone();
-        self.listen((bound, kubeconfig_path), server, settings, authority)
-            .await
+        if let Some(agent) = late_nodes {
+            self.tasks
+                .spawn(start_later(agent, self.node.clone(), node_link.clone()));
+        }
+        Ok(())
     }
 
     /// Makes the objects that the start has written durable, and begins to run pods.
     async fn sync(&self) -> Result<(), Error> {
         self.engine.sync().await.map_err(Error::part("store"))?;
-        if let Some(node) = &self.node {
+        if let Some(node) = &*self.node.lock().await {
             node.run_pods().await;
         }
         Ok(())
@@ -283,24 +322,38 @@ impl EmbeddedCluster {
     async fn listen(
         &mut self,
         ((listener, local), kubeconfig_path): ((TcpListener, SocketAddr), Option<PathBuf>),
-        server: &ApiServer,
-        mut settings: Settings,
+        (server, mut settings): (&ApiServer, Settings),
         authority: Arc<Authority>,
+        writes: &mut Writes,
     ) -> Result<(), Error> {
         let identity = authority
             .server(&[local.ip().to_string()])
             .map_err(Error::part("certificates"))?;
 
         let publisher = self.internal.clone().with_user_agent("kube-apiserver");
-        publish::publish(&publisher, local)
-            .await
-            .map_err(Error::part("endpoints of the API server"))?;
+        let cluster = publisher.clone();
+        let work = move || {
+            let cluster = cluster.clone();
+            async move {
+                let published = publish::publish(&cluster, local).await;
+                published.map_err(start::refused)
+            }
+        };
+        let what = "endpoints of the API server";
+        writes.part(&mut self.tasks, what, work).await;
         let request_headers = server.request_headers();
         let request_headers = request_headers.map_err(Error::part("certificates"))?;
         let client_ca = Some(authority.ca_pem());
-        publish::publish_authentication(&publisher, request_headers, client_ca)
-            .await
-            .map_err(Error::part("authentication of aggregated API servers"))?;
+        let work = move || {
+            let cluster = publisher.clone();
+            let (headers, client_ca) = (request_headers.clone(), client_ca.clone());
+            async move {
+                let published = publish::publish_authentication(&cluster, headers, client_ca);
+                published.await.map_err(start::refused)
+            }
+        };
+        let what = "settings of aggregated API servers";
+        writes.part(&mut self.tasks, what, work).await;
 
         let url = format!("https://{local}");
         settings.port = local.port();
@@ -480,12 +533,23 @@ impl EmbeddedCluster {
         Box::pin(self.end())
     }
 
+    /// Returns true if the folder of the cluster is where it was when the cluster started.
+    pub(crate) fn has_folder(&self) -> bool {
+        self.lock.is_at(&self.layout.lock())
+    }
+
+    /// Returns the problems of the start, as sentences for the user.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
     async fn end(mut self) {
         self.tasks.shutdown().await;
         if let Some(controllers) = self.controllers.take() {
             controllers.stop().await;
         }
-        if let Some(node) = self.node.take() {
+        let node = self.node.lock().await.take();
+        if let Some(node) = node {
             node.stop().await;
         }
         if let Some(mut endpoint) = self.endpoint.take() {
@@ -503,7 +567,7 @@ impl EmbeddedCluster {
         if let Some(log) = self.audit.take() {
             log.flush().await;
         }
-        if self.ephemeral {
+        if self.ephemeral && self.has_folder() {
             for dir in [self.layout.node(true), self.layout.volumes(true)] {
                 let removed = dir.clone();
                 let removal = tokio::task::spawn_blocking(move || remove_tree(&removed)).await;
@@ -531,6 +595,31 @@ fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<TemporaryFolder>), 
             Ok((Layout::new(folder.path()), Some(folder)))
         }
     }
+}
+
+/// Uses an agent that starts later than its cluster.
+async fn start_later(
+    agent: oneshot::Receiver<Result<NodeAgent, NodeError>>,
+    place: Arc<Mutex<Option<NodeAgent>>>,
+    node_link: NodeLink,
+) {
+    match agent.await {
+        Ok(Ok(agent)) => {
+            node_link.fill(&agent);
+            agent.run_pods().await;
+            tracing::info!("the nodes are registered");
+            *place.lock().await = Some(agent);
+        }
+        Ok(Err(error)) => tracing::error!(%error, "the nodes cannot start"),
+        // The cluster stops.
+        Err(_) => {}
+    }
+}
+
+/// Returns true if the store does not exist, but files of a cluster that stored its objects.
+fn has_lost_store(layout: &Layout) -> bool {
+    let mut of_cluster = [layout.node(false), layout.volumes(false)].into_iter();
+    !layout.store().exists() && of_cluster.any(|folder| folder.exists())
 }
 
 /// Takes the instance's lock. Retries, because a process that checks whether the

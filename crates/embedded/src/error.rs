@@ -34,6 +34,12 @@ pub enum Error {
     /// Another process uses the instance's folder.
     #[error("another process uses the folder {}", .0.display())]
     Busy(PathBuf),
+    /// The folder of a running cluster was removed, renamed or replaced.
+    #[error(
+        "the cluster stops, because its folder {} was removed, renamed or replaced",
+        .0.display()
+    )]
+    FolderGone(PathBuf),
     /// A cluster that stores its objects on disk cannot start from a snapshot.
     #[error("only an ephemeral cluster starts from a snapshot")]
     StoredSnapshot,

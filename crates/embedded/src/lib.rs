@@ -43,6 +43,7 @@ mod process;
 mod publish;
 mod settings;
 mod signer;
+mod start;
 mod temporary;
 
 pub use audit::AuditOptions;

@@ -3,7 +3,8 @@
 //! process ID in a file.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::{File, Metadata, TryLockError},
+    os::unix::fs::MetadataExt as _,
     path::Path,
 };
 
@@ -12,7 +13,7 @@ use crate::{Error, files};
 /// A lock, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _file: File,
+    file: File,
 }
 
 fn outcome(
@@ -21,7 +22,7 @@ fn outcome(
     result: Result<(), TryLockError>,
 ) -> Result<Option<Lock>, Error> {
     match result {
-        Ok(()) => Ok(Some(Lock { _file: file })),
+        Ok(()) => Ok(Some(Lock { file })),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(Error::file("lock", path)(error)),
     }
@@ -46,7 +47,16 @@ impl Lock {
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
         let file = files::open(path)?;
         file.lock().map_err(Error::file("lock", path))?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// Returns true if the file of the lock still has this path. Another process can take the
+    /// lock at the path if it was removed, or if its folder was renamed.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        let identity = |file: Metadata| (file.dev(), file.ino());
+        let own = self.file.metadata().map(identity);
+        let found = path.symlink_metadata().map(identity);
+        matches!((own, found), (Ok(own), Ok(found)) if own == found)
     }
 
     /// Whether a process holds the lock exclusively. Never creates the file.
@@ -75,5 +85,25 @@ mod tests {
         assert!(Lock::try_shared(&path).unwrap().is_none());
         drop(lock);
         assert!(!Lock::is_held(&path).unwrap());
+    }
+
+    #[test]
+    fn a_lock_knows_when_its_file_is_not_at_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("folder");
+        let path = folder.join("lock");
+        let aside = dir.path().join("aside");
+        std::fs::create_dir(&folder).unwrap();
+        let lock = Lock::try_exclusive(&path).unwrap().unwrap();
+        assert!(lock.is_at(&path));
+        std::fs::rename(&folder, &aside).unwrap();
+        assert!(!lock.is_at(&path), "renamed");
+        std::fs::create_dir(&folder).unwrap();
+        let _next = Lock::try_exclusive(&path).unwrap().unwrap();
+        assert!(!lock.is_at(&path), "replaced");
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(!lock.is_at(&path), "removed");
+        std::fs::rename(&aside, &folder).unwrap();
+        assert!(lock.is_at(&path), "returned");
     }
 }

@@ -135,6 +135,7 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
         layout.create()?;
         set_code_limit(&args, &layout)?;
         daemon::serve(options, |record, cluster| {
+            embedded::warn(record);
             look_after_runs(cluster, &layout);
             describe("is up", record, &layout);
             ui::line("Ctrl-C stops it.");

@@ -111,6 +111,9 @@ impl Chosen {
             usage,
             is_new,
         } = opened;
+        if is_new {
+            embedded::warn(&record);
+        }
         hints::remember_kubectl(
             vec![("--kubeconfig", hints::of_path(&record.kubeconfig))],
             None,

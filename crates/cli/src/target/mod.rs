@@ -122,6 +122,13 @@ impl Target {
             tokio::time::sleep(GONE_POLL_INTERVAL).await;
             match daemon::fate(&embedded.layout, &embedded.record) {
                 Ok(Fate::Stopped(end)) => return Gone::Stopped(end.sentence()),
+                Ok(Fate::Died) if !embedded.usage.has_folder() => {
+                    let folder = embedded.layout.dir().display();
+                    return Gone::Stopped(format!(
+                        "the cluster stopped because its folder {folder} was removed, renamed or \
+                         replaced"
+                    ));
+                }
                 Ok(Fate::Died) => {
                     *reported = true;
                     return Gone::Died;

@@ -33,6 +33,7 @@ mod jobset;
 mod kept_logs;
 mod killed_clients;
 mod lifecycle;
+mod lost_data;
 mod machine;
 mod names;
 mod objects;

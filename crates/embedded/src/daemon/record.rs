@@ -45,6 +45,10 @@ pub struct Record {
     /// The file of the audit log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_log: Option<PathBuf>,
+    /// Problems of the start, as sentences: the objects of the folder's last cluster are missing,
+    /// or webhooks refuse the cluster's own objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// The version of the program that runs the cluster.
     pub version: String,
 }
@@ -115,6 +119,7 @@ mod tests {
             nodes: 1,
             authorization_mode: "RBAC".into(),
             audit_log: None,
+            warnings: Vec::new(),
             version: "0".into(),
         };
         assert!(record.is_alive());

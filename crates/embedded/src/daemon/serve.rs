@@ -59,13 +59,17 @@ pub struct ServeOptions {
 /// busy.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How often the cluster checks that its folder exists.
+const FOLDER_INTERVAL: Duration = Duration::from_millis(500);
+
 /// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) arrives. A cluster on
-/// demand also stops when no command uses it and it has no work. `ready` is called
-/// once when the cluster is ready, with a client.
+/// demand also stops when no command uses it and it has no work. Every cluster stops
+/// when its folder is gone. `ready` is called once when the cluster is ready, with a
+/// client.
 ///
 /// # Errors
-/// Another process uses the folder ([`Error::Busy`]), or a component failed to
-/// start.
+/// Another process uses the folder ([`Error::Busy`]), a component failed to
+/// start, or the folder was removed ([`Error::FolderGone`]).
 pub async fn serve(
     options: ServeOptions,
     ready: impl FnOnce(&Record, Cluster),
@@ -116,26 +120,51 @@ pub async fn serve(
             tokio::select! {
                 name = end.next() => {
                     tracing::info!(signal = name, "stopping");
-                    End::of_this(name).write_unless_known(&layout)
+                    match cluster.has_folder() {
+                        true => End::of_this(name).write_unless_known(&layout),
+                        false => Ok(()),
+                    }
                 }
                 lock = unused => {
                     tracing::info!("stopping: no command uses the cluster, and it has no work");
                     unused_lock = Some(lock);
                     Ok(())
                 }
+                () = folder_gone(&cluster) => {
+                    let error = Error::FolderGone(layout.dir().to_owned());
+                    tracing::error!("{error}");
+                    Err(error)
+                }
             }
         }
         Err(error) => Err(error),
     };
+    // What is at the path of a folder that is gone belongs to another cluster.
+    let has_folder = cluster.has_folder();
     // The record is removed first, so that commands see a cluster that is stopping,
     // and wait.
-    let removed = files::remove_optional(&layout.record());
+    let removed = match has_folder {
+        true => files::remove_optional(&layout.record()),
+        false => Ok(()),
+    };
     let begin = Instant::now();
     cluster.stop().await;
-    let _ = files::remove_optional(&layout.keep());
+    if has_folder {
+        let _ = files::remove_optional(&layout.keep());
+    }
     drop(unused_lock);
     tracing::info!(milliseconds = begin.elapsed().as_millis(), "stopped");
     result.and(removed)
+}
+
+/// Resolves when the folder of the cluster is no longer at its path.
+async fn folder_gone(cluster: &EmbeddedCluster) {
+    let mut missing = 0;
+    // Programs that replace a folder by a copy may rename it for a moment.
+    while missing < 2 {
+        tokio::time::sleep(FOLDER_INTERVAL).await;
+        missing = if cluster.has_folder() { 0 } else { missing + 1 };
+    }
 }
 
 /// Waits while another cluster of the folder is stopping.
@@ -172,6 +201,7 @@ fn write_record(
         nodes: options.nodes,
         authorization_mode: options.authorization.as_str().to_owned(),
         audit_log: options.audit.as_ref().map(|audit| audit.log.clone()),
+        warnings: cluster.warnings().to_vec(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     record.write(layout)?;

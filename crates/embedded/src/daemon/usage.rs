@@ -18,7 +18,7 @@ const GATE_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Usage {
     layout: Layout,
-    _share: Lock,
+    share: Lock,
 }
 
 impl Usage {
@@ -38,7 +38,7 @@ impl Usage {
         let share = shared(layout, layout.users(), TRANSITION_TIMEOUT).await?;
         Ok(Self {
             layout: layout.clone(),
-            _share: share,
+            share,
         })
     }
 
@@ -50,16 +50,19 @@ impl Usage {
         files::open(&self.layout.keep()).map(drop)
     }
 
+    /// Returns true if the folder of the cluster is where it was when the use began.
+    #[must_use]
+    pub fn has_folder(&self) -> bool {
+        self.share.is_at(&self.layout.users())
+    }
+
     /// Ends the use. If it was the last one, waits until the cluster has stopped,
     /// unless the cluster keeps running because it is lasting or has work.
     ///
     /// # Errors
     /// A file cannot be read.
     pub async fn end(self, cluster: &Record) -> Result<(), Error> {
-        let Self {
-            layout,
-            _share: share,
-        } = self;
+        let Self { layout, share } = self;
         drop(share);
         if !cluster.on_demand || layout.is_kept() {
             return Ok(());
@@ -154,6 +157,7 @@ mod tests {
             nodes: 1,
             authorization_mode: String::new(),
             audit_log: None,
+            warnings: Vec::new(),
             version: String::new(),
         };
         let _next = Lock::try_exclusive(&layout.lock()).unwrap().unwrap();

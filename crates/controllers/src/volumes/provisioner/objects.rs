@@ -1,6 +1,6 @@
 //! The objects that the provisioner creates.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use longshore_client::{Cluster, Error};
 use serde_json::{Value, json};
@@ -15,6 +15,8 @@ use super::{
 
 /// The name of the default class.
 const CLASS: &str = "standard";
+/// The delay before another attempt to create it doubles from the first to the second.
+const INSTALL_DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 impl LocalVolumes {
     /// Creates the StorageClass `standard` and the directory of the volumes, unless the
@@ -27,9 +29,17 @@ impl LocalVolumes {
     ///
     /// [`Controllers`]: crate::Controllers
     pub async fn install(&self, cluster: &Cluster) -> Result<(), Error> {
-        if self.folder.exists() {
-            return Ok(());
+        match self.folder.exists() {
+            true => Ok(()),
+            false => self.install_new(cluster).await,
         }
+    }
+
+    /// Like [`LocalVolumes::install`] for a cluster that is new, although the directory exists.
+    ///
+    /// # Errors
+    /// See [`LocalVolumes::install`].
+    pub async fn install_new(&self, cluster: &Cluster) -> Result<(), Error> {
         match cluster.storageclasses().create(&class()).await {
             Err(error) if !error.is_already_exists() => return Err(error),
             _ => {}
@@ -40,6 +50,21 @@ impl LocalVolumes {
                 self.folder.display()
             ))
         })
+    }
+
+    /// Tries [`LocalVolumes::install`] again until it succeeds.
+    pub(crate) async fn install_later(self, cluster: Cluster) {
+        let mut delay = INSTALL_DELAYS.0;
+        loop {
+            tokio::time::sleep(delay).await;
+            match self.install(&cluster).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot create the default storage class; trying again");
+                }
+            }
+            delay = (delay * 2).min(INSTALL_DELAYS.1);
+        }
     }
 }
 
