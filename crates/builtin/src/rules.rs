@@ -18,8 +18,6 @@ pub enum NameRule {
     Subdomain,
     /// A DNS label.
     Label,
-    /// A DNS label that starts with a letter, as required for Services.
-    ServiceLabel,
     /// Any valid path segment: roles and their bindings.
     PathSegment,
     /// An IP address in canonical form.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     Error, FieldValidation, Object, autoscaling,
     custom::{Conversion, CustomKind, ScalePaths, builtin_scale},
-    decode::{Decoded, Problem, decode},
+    decode::{Decoded, Problem, decode, drop_invalid},
     events,
     rules::ViewRules,
 };
@@ -168,6 +168,8 @@ impl View {
                 let mut value = Value::Object(object);
                 kind.schema.prune(&mut value);
                 kind.schema.fill(&mut value);
+                let drop = &mut |_: &str, inner: &mut _| drop_invalid(inner);
+                kind.schema.visit_embedded(&mut value, drop);
                 match value {
                     Value::Object(object) => object,
                     // The value is an object and stays one.

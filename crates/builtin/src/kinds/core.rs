@@ -189,7 +189,7 @@ pub(super) static KINDS: &[KindRules] = &[
             "answers at its address and its node ports, which the node forwards to the ready endpoints; its name and those of its pods resolve",
         ),
         fields: &["spec.clusterIP", "spec.type"],
-        name: NameRule::ServiceLabel,
+        name: NameRule::Label,
         fill: defaults::service::fill,
         on_create: defaults::service::on_create,
         on_update: defaults::service::on_update,

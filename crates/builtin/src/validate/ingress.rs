@@ -145,7 +145,7 @@ fn backend(backend: &FieldValue<'_>, causes: &mut Causes<'_>) {
     if name.text().is_empty() {
         causes.required(&name, "");
     } else {
-        meta::service_label(&name.path, name.text(), causes.0);
+        causes.label(&name);
     }
     let (named, number) = (
         service.get("port").get("name"),

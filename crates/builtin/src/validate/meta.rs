@@ -105,13 +105,15 @@ pub(super) fn path_segment(path: &str, text: &str, causes: &mut CauseList) {
     if text == "." || text == ".." {
         causes.push(Cause::invalid(path, text, &format!("may not be '{text}'")));
     }
+    path_segment_prefix(path, text, causes);
+}
+
+/// Validates the beginning of a segment of a URL path.
+fn path_segment_prefix(path: &str, text: &str, causes: &mut CauseList) {
     for part in ["/", "%"] {
         if text.contains(part) {
-            causes.push(Cause::invalid(
-                path,
-                text,
-                &format!("may not contain '{part}'"),
-            ));
+            let detail = format!("may not contain '{part}'");
+            causes.push(Cause::invalid(path, text, &detail));
         }
     }
 }
@@ -133,7 +135,6 @@ fn named(rule: NameRule, path: &str, own: &str, object: &Object, causes: &mut Ca
     match rule {
         NameRule::Label => label(path, own, causes),
         NameRule::Subdomain => subdomain(path, own, causes),
-        NameRule::ServiceLabel => service_label(path, own, causes),
         NameRule::PathSegment => path_segment(path, own, causes),
         NameRule::OfSigner => signed_name(path, own, object, causes),
         NameRule::Address => {
@@ -183,7 +184,9 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Cau
     let mut causes = CauseList::new();
     let rule = rules.name;
     let prefix = json::text(object, "metadata.generateName");
-    if !prefix.is_empty() {
+    if rule == NameRule::PathSegment {
+        path_segment_prefix("metadata.generateName", prefix, &mut causes);
+    } else if !prefix.is_empty() {
         // The generated suffix makes a trailing dash valid.
         let masked = match prefix.strip_suffix('-') {
             Some(start) if !start.is_empty() => format!("{start}a"),
@@ -203,20 +206,102 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Cau
         object,
         &mut causes,
     );
+    // Custom objects and their definitions are exempt from this rule.
+    let own_kind = kind.gvk.group != "apiextensions.k8s.io" && registry().root(&kind.gvk).is_some();
+    common(object, own_kind, &mut causes);
+    causes
+}
+
+/// Validates the type and metadata of an object within another object.
+#[must_use]
+pub fn embedded(object: &Object) -> CauseList {
+    let mut causes = CauseList::new();
+    for field in ["apiVersion", "kind"] {
+        match object.get(field) {
+            None => causes.push(Cause::required(field, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                causes.push(Cause::invalid(field, "", "must not be empty"));
+            }
+            Some(Value::String(text)) if field == "kind" => embedded_kind(text, &mut causes),
+            Some(Value::String(text)) => {
+                if text.split('/').count() > 2 {
+                    let detail = format!("unexpected GroupVersion string: {text}");
+                    causes.push(Cause::invalid(field, text.as_str(), &detail));
+                }
+            }
+            Some(other) => causes.push(Cause::invalid(field, other.clone(), "must be a string")),
+        }
+    }
+    let prefix = json::text(object, "metadata.generateName");
+    path_segment_prefix("metadata.generateName", prefix, &mut causes);
+    let name = json::text(object, "metadata.name");
+    path_segment("metadata.name", name, &mut causes);
+    let namespace = json::text(object, "metadata.namespace");
+    if !namespace.is_empty() {
+        label("metadata.namespace", namespace, &mut causes);
+    }
+    common(object, false, &mut causes);
+    managed_fields(object, &mut causes);
+    causes
+}
+
+fn embedded_kind(kind: &str, causes: &mut CauseList) {
+    let mut problems = CauseList::new();
+    service_label("kind", &kind.to_ascii_lowercase(), &mut problems);
+    let shown = format!("Invalid value: {:?}: ", kind.to_ascii_lowercase());
+    let details = problems
+        .iter()
+        .filter_map(|cause| cause.message.strip_prefix(&shown));
+    let details: Vec<&str> = details.collect();
+    if !details.is_empty() {
+        let details = details.join(",");
+        let detail = format!("may have mixed case, but should otherwise match: {details}");
+        causes.push(Cause::invalid("kind", kind, &detail));
+    }
+}
+
+/// Validates the metadata of managers, which only embedded objects can set freely.
+fn managed_fields(object: &Object, causes: &mut CauseList) {
+    let Some(Value::Object(metadata)) = object.get("metadata") else {
+        return;
+    };
+    for (index, entry) in json::items(metadata, "managedFields").enumerate() {
+        let path = |field: &str| format!("metadata.managedFields[{index}].{field}");
+        match json::text(entry, "operation") {
+            "" => causes.push(Cause::required(&path("operation"), "must not be empty")),
+            "Apply" | "Update" => {}
+            other => {
+                let supported = ["Apply", "Update"];
+                causes.push(Cause::not_supported(&path("operation"), other, &supported));
+            }
+        }
+        let form = json::text(entry, "fieldsType");
+        if !form.is_empty() && form != "FieldsV1" {
+            causes.push(Cause::invalid(
+                &path("fieldsType"),
+                form,
+                "must be `FieldsV1`",
+            ));
+        }
+        for (field, limit) in [("manager", 128), ("subresource", 256)] {
+            if json::text(entry, field).len() > limit {
+                causes.push(Cause::too_long(&path(field), limit));
+            }
+        }
+    }
+}
+
+/// Validates the metadata that has the same rules for all objects.
+fn common(object: &Object, own_kind: bool, causes: &mut CauseList) {
     if let Some(negative) = json::number(object, "metadata.generation").filter(|g| *g < 0) {
         let detail = "must be greater than or equal to 0";
         causes.push(Cause::invalid("metadata.generation", negative, detail));
     }
-    labels(
-        "metadata.labels",
-        json::at(object, "metadata.labels"),
-        &mut causes,
-    );
-    annotations(object, &mut causes);
-    // Custom objects and their definitions are exempt from this rule.
-    let own_kind = kind.gvk.group != "apiextensions.k8s.io" && registry().root(&kind.gvk).is_some();
+    let given = json::at(object, "metadata.labels");
+    labels("metadata.labels", given, causes);
+    annotations(object, causes);
     for (index, finalizer) in strings(object, "metadata.finalizers").enumerate() {
-        qualified("metadata.finalizers", finalizer, &mut causes);
+        qualified("metadata.finalizers", finalizer, causes);
         if own_kind && !finalizer.contains('/') && !FINALIZERS.contains(&finalizer) {
             causes.push(Cause::invalid(
                 &format!("metadata.finalizers[{index}]"),
@@ -237,8 +322,7 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Cau
             detail,
         ));
     }
-    owners(object, &mut causes);
-    causes
+    owners(object, causes);
 }
 
 fn annotations(object: &Object, causes: &mut CauseList) {

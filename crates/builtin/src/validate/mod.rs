@@ -46,7 +46,7 @@ mod zero_values;
 use jiff::Timestamp;
 use longshore_model::{CauseList, KindInfo, StatusCause};
 
-pub use meta::deletion;
+pub use meta::{deletion, embedded};
 
 use crate::{KindRules, json::Object};
 

@@ -33,7 +33,8 @@ pub(crate) fn object(object: &Object, causes: &mut CauseList) {
     for field in ["whenDeleted", "whenScaled"] {
         causes.one_of_if_set(&retention.get(field), &["Retain", "Delete"]);
     }
-    for field in ["replicas", "minReadySeconds", "revisionHistoryLimit"] {
+    // A negative revisionHistoryLimit keeps all revisions.
+    for field in ["replicas", "minReadySeconds"] {
         causes.not_negative(&spec.get(field));
     }
     causes.not_negative(&spec.get("ordinals").get("start"));

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use longshore_builtin::json;
+use longshore_builtin::{json, validate};
 use longshore_cel::rules::{Rules, has_rules};
 use longshore_model::{CauseList, KindInfo, StatusCause};
 use longshore_schema::Structural;
@@ -208,7 +208,7 @@ impl CustomKind {
         object: &json::Object,
         warnings: &mut Vec<String>,
     ) -> Vec<StatusCause> {
-        let value = Value::Object(object.clone());
+        let mut value = Value::Object(object.clone());
         let mut causes = self.schema.validate("", &value);
         if let Some(before) = before {
             // Ratcheting: errors that existed before are accepted as long as
@@ -226,7 +226,13 @@ impl CustomKind {
         if let Some(scale) = &self.scale {
             scale.check(object, &mut causes);
         }
-        causes.merge(self.schema.check_embedded(&value));
+        self.schema.visit_embedded(&mut value, &mut |path, inner| {
+            let mut found = validate::embedded(inner);
+            for cause in found.iter_mut() {
+                cause.field = format!("{path}.{}", cause.field);
+            }
+            causes.merge(found);
+        });
         let ratchets = before.is_some_and(|before| {
             !self
                 .schema

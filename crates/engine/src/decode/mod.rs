@@ -17,7 +17,7 @@ use crate::{
 };
 pub(crate) use problem::Problem;
 use walk::Walk;
-pub(crate) use walk::illegal_base64;
+pub(crate) use walk::{drop_invalid, illegal_base64};
 
 /// Adds the fields that every object of the kind has.
 pub(crate) fn complete(kind: &KindInfo, object: &mut Map<String, Value>) {

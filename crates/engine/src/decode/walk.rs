@@ -178,6 +178,30 @@ pub(crate) fn illegal_base64(text: &str, error: &base64::DecodeError) -> String 
     format!("illegal base64 data at input byte {at}")
 }
 
+fn object_meta() -> Option<TypeRef> {
+    registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+}
+
+/// Drops parts of the type and metadata of a stored object within a custom object that do not
+/// have the right types: the definition may have changed since.
+pub(crate) fn drop_invalid(object: &mut Map<String, Value>) {
+    object.retain(|name, value| value.is_string() || !matches!(&**name, "apiVersion" | "kind"));
+    let meta = object_meta();
+    let (Some(meta), Some(Value::Object(metadata))) = (meta, object.get_mut("metadata")) else {
+        return;
+    };
+    metadata.retain(|name, value| {
+        let mut one = Map::from_iter([(name.clone(), std::mem::take(value))]);
+        let mut walk = Walk::default();
+        walk.object(meta, &mut one);
+        if let Some(decoded) = one.remove(name) {
+            *value = decoded;
+            return walk.wrong.is_none();
+        }
+        false
+    });
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     path: String,
@@ -189,8 +213,7 @@ impl Walk {
     /// Decodes an object of a custom kind: its metadata as `ObjectMeta`, the
     /// rest by its schema, which also supplies defaults.
     pub(super) fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
-        let meta = registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
-        if let (Some(meta), Some(metadata)) = (meta, object.get_mut("metadata")) {
+        if let (Some(meta), Some(metadata)) = (object_meta(), object.get_mut("metadata")) {
             self.path.push_str("metadata");
             self.value(meta, metadata);
             self.path.clear();
@@ -200,8 +223,38 @@ impl Walk {
         let words = unknown.iter().map(|path| format!("unknown field {path:?}"));
         self.unknown.extend(words);
         schema.fill(&mut value);
+        schema.visit_embedded(&mut value, &mut |path, inner| self.embedded(path, inner));
         if let Value::Object(filled) = value {
             *object = filled;
+        }
+    }
+
+    /// Decodes the type and metadata of an object within a custom object.
+    fn embedded(&mut self, path: &str, object: &mut Map<String, Value>) {
+        for field in ["apiVersion", "kind"] {
+            if let Some(other) = object.get(field).filter(|value| !value.is_string()) {
+                let text = format!("{path}.{field}: Invalid value: {other}: must be a string");
+                self.fail(Mismatch::Own(text));
+            }
+        }
+        let (Some(meta), Some(metadata)) = (object_meta(), object.get_mut("metadata")) else {
+            return;
+        };
+        if metadata.is_null() {
+            *metadata = json!({});
+        }
+        let earlier = self.wrong.take();
+        let given = metadata.clone();
+        self.path = format!("{path}.metadata");
+        self.value(meta, metadata);
+        self.path.clear();
+        if let Some(wrong) = self.wrong.take() {
+            let problem = wrong.text();
+            let text = format!("{path}.metadata: Invalid value: {given}: {problem}");
+            self.fail(Mismatch::Own(text));
+        }
+        if earlier.is_some() {
+            self.wrong = earlier;
         }
     }
 

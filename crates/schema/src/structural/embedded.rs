@@ -1,84 +1,67 @@
-//! Objects within objects (`x-kubernetes-embedded-resource`). Their type and
-//! metadata follow the same rules as those of the outer object.
+//! Objects within objects (`x-kubernetes-embedded-resource`).
 
-use longshore_model::{CauseList, name};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Structural, causes};
+use super::Structural;
 
 impl Structural {
-    /// Validates the type and metadata of embedded objects.
-    #[must_use]
-    pub fn check_embedded(&self, object: &Value) -> CauseList {
-        let mut out = CauseList::new();
-        walk(self, object, "", &mut out);
-        out
+    /// Calls `visit` with each object within `object` that has a type and metadata of its own, and
+    /// with its path; objects within these come later.
+    pub fn visit_embedded(
+        &self,
+        object: &mut Value,
+        visit: &mut dyn FnMut(&str, &mut Map<String, Value>),
+    ) {
+        if self.has_embedded {
+            walk(self, object, "", visit);
+        }
+    }
+
+    /// Returns true if objects within objects are possible here or below.
+    pub(super) fn find_embedded(&self) -> bool {
+        let additional = match &self.additional {
+            super::Additional::Of(schema) => Some(&**schema),
+            _ => None,
+        };
+        let mut below = self
+            .properties
+            .values()
+            .chain(additional)
+            .chain(self.items.as_deref());
+        self.embedded || below.any(|schema| schema.has_embedded)
     }
 }
 
-fn walk(schema: &Structural, value: &Value, path: &str, out: &mut CauseList) {
+fn walk(
+    schema: &Structural,
+    value: &mut Value,
+    path: &str,
+    visit: &mut dyn FnMut(&str, &mut Map<String, Value>),
+) {
     match value {
         Value::Object(fields) => {
             if schema.embedded && !schema.root {
-                meta(value, path, out);
+                visit(path, fields);
             }
             for (name, value) in fields {
-                if let Some(inner) = schema.at_key(name) {
-                    let path = match (path, schema.properties.contains_key(name)) {
-                        ("", true) => name.clone(),
-                        (_, true) => format!("{path}.{name}"),
-                        (_, false) => format!("{path}[{name}]"),
-                    };
-                    walk(inner, value, &path, out);
-                }
+                let Some(inner) = schema.at_key(name).filter(|inner| inner.has_embedded) else {
+                    continue;
+                };
+                let path = match (path, schema.properties.contains_key(name)) {
+                    ("", true) => name.clone(),
+                    (_, true) => format!("{path}.{name}"),
+                    (_, false) => format!("{path}[{name}]"),
+                };
+                walk(inner, value, &path, visit);
             }
         }
         Value::Array(items) => {
-            if let Some(inner) = schema.items.as_deref() {
-                for (index, item) in items.iter().enumerate() {
-                    walk(inner, item, &format!("{path}[{index}]"), out);
-                }
+            let inner = schema.items.as_deref().filter(|inner| inner.has_embedded);
+            let Some(inner) = inner else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                walk(inner, item, &format!("{path}[{index}]"), visit);
             }
         }
         _ => {}
-    }
-}
-
-fn meta(object: &Value, path: &str, out: &mut CauseList) {
-    for field in ["apiVersion", "kind"] {
-        match object.get(field) {
-            Some(Value::String(text)) if !text.is_empty() => {}
-            Some(
-                value @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)),
-            ) => {
-                let path = format!("{path}.{field}");
-                out.push(causes::invalid(&path, value, "must be a string"));
-            }
-            _ => out.push(causes::required(
-                &format!("{path}.{field}"),
-                "must not be empty",
-            )),
-        }
-    }
-    match object.get("metadata") {
-        None | Some(Value::Null) => {}
-        Some(Value::Object(metadata)) => {
-            if let Some(own) = metadata.get("name").and_then(Value::as_str)
-                && !own.is_empty()
-                && name::dns_subdomain("name", own).is_err()
-            {
-                let why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
-                out.push(causes::invalid(
-                    &format!("{path}.metadata.name"),
-                    &own.into(),
-                    why,
-                ));
-            }
-        }
-        Some(other) => out.push(causes::invalid(
-            &format!("{path}.metadata"),
-            other,
-            "must be an object",
-        )),
     }
 }

@@ -98,6 +98,8 @@ pub struct Structural {
     /// Whether this is an object with its own type and metadata, like the root.
     embedded: bool,
     root: bool,
+    /// Whether objects within objects are possible here or below.
+    has_embedded: bool,
     int_or_string: bool,
     list_type: Option<ListType>,
     list_map_keys: Vec<String>,
@@ -124,6 +126,7 @@ impl Structural {
 
     fn node(schema: &Value) -> Self {
         let mut node = Self::read(schema);
+        node.has_embedded = node.find_embedded();
         // Makes setting defaults idempotent.
         if let Some(mut default) = node.default.take() {
             node.drop_nulls(&mut default);
@@ -159,6 +162,7 @@ impl Structural {
             preserves_unknown: flag("x-kubernetes-preserve-unknown-fields"),
             embedded: flag("x-kubernetes-embedded-resource"),
             root: false,
+            has_embedded: false,
             int_or_string: flag("x-kubernetes-int-or-string"),
             list_type: match text("x-kubernetes-list-type") {
                 Some("set") => Some(ListType::Set),

@@ -3,6 +3,7 @@
 mod concurrent_definition;
 mod definitions;
 mod deletion;
+mod embedded;
 mod expressions;
 mod objects;
 mod scale;
