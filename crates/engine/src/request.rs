@@ -67,6 +67,8 @@ pub struct WriteOptions {
     pub field_validation: FieldValidation,
     /// Why an update or patch may not create the object, if it may not.
     pub create_refusal: Option<Box<crate::Error>>,
+    /// The text of a JSON patch. Its tests compare the text of strings and numbers.
+    pub patch_text: Option<Arc<str>>,
 }
 
 /// Creates an object.

@@ -395,7 +395,7 @@ impl Engine {
         managed::merged(view.owned_type(), object, config).map(Value::Object)
     }
 
-    /// As [`Engine::apply_json_patch`]; returns `None` if a test of the patch fails.
+    /// Like [`Engine::apply_json_patch`], but returns `None` if a test of the patch fails.
     ///
     /// # Errors
     /// The patch is malformed, too large, or cannot be applied.
@@ -406,11 +406,15 @@ impl Engine {
         patch::apply_json_tested(document, operations)
     }
 
-    /// Applies a JSON patch (RFC 6902) to a document.
+    /// Applies a JSON patch (RFC 6902) with its text to a document.
     ///
     /// # Errors
     /// The patch is malformed, too large, or cannot be applied.
-    pub fn apply_json_patch(document: Value, operations: &Value) -> Result<Value, Error> {
-        patch::apply_json(document, operations)
+    pub fn apply_json_patch(
+        document: Value,
+        operations: &Value,
+        text: &str,
+    ) -> Result<Value, Error> {
+        patch::apply_json(document, operations, Some(text))
     }
 }

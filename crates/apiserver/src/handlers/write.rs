@@ -212,6 +212,9 @@ pub(super) async fn patch(
     if kind == PatchKind::Apply {
         options.create_refusal = create_refusal(&call, &target);
     }
+    if kind == PatchKind::Json {
+        options.patch_text = str::from_utf8(&bytes).ok().map(Arc::from);
+    }
     let idle_kind_warning = idle_kind_warning(&call, &target.kind);
     let operations = [Operation::Create, Operation::Update];
     let admission = admission::of(&call, &operations, place(&target, subresource), || {

@@ -151,7 +151,8 @@ impl Admission {
             let problem = format!("unsupported patch type {:?}", answer.patch_type);
             return Err(CallError(problem).into());
         }
-        let patched = Engine::apply_json_patch(object.clone(), &patch).map_err(|error| {
+        let text = String::from_utf8_lossy(&answer.patch);
+        let patched = Engine::apply_json_patch(object.clone(), &patch, &text).map_err(|error| {
             Refusal::internal(match error {
                 Error::PatchFailed(problem) => problem,
                 error => error.to_string(),

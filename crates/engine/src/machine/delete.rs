@@ -160,10 +160,8 @@ pub(super) fn delete_one(
         return Ok(Deleted::Pending(tx.put(kind, &object)?));
     }
     let grace = begin_grace(lifecycle, &mut object, tx.now, options);
-    if grace == Grace::Pending
-        && options.propagation.is_none()
-        && options.orphan_dependents.is_none()
-    {
+    if grace == Grace::Pending {
+        // As in Kubernetes, the options no longer change the finalizers.
         return Ok(Deleted::Pending(old.clone()));
     }
     set_finalizers(&mut object, tx.rules(kind), options);
@@ -175,7 +173,7 @@ pub(super) fn delete_one(
             json::child(&mut object, "metadata").remove("deletionGracePeriodSeconds");
         }
     }
-    if waits || matches!(grace, Grace::Seconds(seconds) if seconds > 0) || grace == Grace::Pending {
+    if waits || matches!(grace, Grace::Seconds(seconds) if seconds > 0) {
         if is_namespace {
             json::child(&mut object, "status").insert("phase".into(), "Terminating".into());
         }
@@ -187,8 +185,8 @@ pub(super) fn delete_one(
         return Ok(Deleted::Pending(object));
     }
     if grace == Grace::Seconds(0) {
-        // As in Kubernetes, the end of the grace period is stored and published
-        // first.
+        // As in Kubernetes, which updates the object and then deletes it: a watch sees the end of
+        // the grace period first.
         let last = tx.put(kind, &object)?;
         return Ok(Deleted::Gone(tx.remove(kind, &last)));
     }
@@ -215,19 +213,21 @@ fn begin_grace(
     let deleting = json::at(object, "metadata.deletionTimestamp").is_some();
     let current = json::number(object, "metadata.deletionGracePeriodSeconds");
     if deleting {
-        let Some(current) = current else {
+        let Some(current) = current.map(not_negative) else {
             return Grace::None;
         };
         let due = time::parse(json::text(object, "metadata.deletionTimestamp")).unwrap_or(now);
-        return match options.grace_seconds.map(|seconds| seconds.max(0)) {
+        return match options.grace_seconds.map(not_negative) {
             Some(seconds) if seconds < current => {
-                let due = due
-                    .checked_sub(SignedDuration::from_secs(current.saturating_sub(seconds)))
-                    .ok()
-                    // With a grace period that overflows, there is no end to
-                    // count from.
-                    .filter(|due| *due >= Timestamp::UNIX_EPOCH)
-                    .unwrap_or_else(|| after(now, seconds));
+                let shorter = SignedDuration::from_secs(current.saturating_sub(seconds));
+                let due = due.checked_sub(shorter).ok();
+                let (due, seconds) = match due.filter(|due| *due >= Timestamp::UNIX_EPOCH) {
+                    Some(due) if due >= now => (due, seconds),
+                    // The end is never in the past: the node still has a second to end the pod.
+                    Some(_) => (now, seconds.min(1)),
+                    // With a grace period that overflows, there is no end to count from.
+                    None => (after(now, seconds), seconds),
+                };
                 set_grace(object, due, seconds);
                 Grace::Seconds(seconds)
             }
@@ -243,14 +243,16 @@ fn begin_grace(
         0
     } else {
         let own = || json::number(object, "spec.terminationGracePeriodSeconds").unwrap_or(30);
-        match options.grace_seconds.unwrap_or_else(own) {
-            negative if negative < 0 => 1,
-            seconds => seconds,
-        }
+        not_negative(options.grace_seconds.unwrap_or_else(own))
     };
     bump_generation(object);
     set_grace(object, after(now, seconds), seconds);
     Grace::Seconds(seconds)
+}
+
+/// Negative grace periods are a second.
+fn not_negative(seconds: i64) -> i64 {
+    if seconds < 0 { 1 } else { seconds }
 }
 
 /// Adds seconds to a time, saturating at the latest possible time.

@@ -114,7 +114,13 @@ pub(super) fn patch(
         return Err(Error::Internal("a Scale is no object".into()));
     };
     let view_of_scale = scale_view();
-    let patched = patches::apply(&view_of_scale.info, request.kind, scale, &request.body)?;
+    let patched = patches::apply(
+        &view_of_scale.info,
+        request.kind,
+        scale,
+        &request.body,
+        request.options.patch_text.as_deref(),
+    )?;
     let Decoded {
         object, warnings, ..
     } = view_of_scale

@@ -151,7 +151,13 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
         before.clone()
     };
     let shown = view.convert(document);
-    let patched = patches::apply(&view.info, request.kind, shown, &request.body)?;
+    let patched = patches::apply(
+        &view.info,
+        request.kind,
+        shown,
+        &request.body,
+        request.options.patch_text.as_deref(),
+    )?;
     let Decoded {
         object,
         managed,

@@ -29,18 +29,19 @@ pub(crate) fn sees_managed_fields(kind: PatchKind, patch: &Value) -> bool {
     }
 }
 
-/// Applies a patch to an object of a kind.
+/// Applies a patch to an object of a kind. `text` is the text of a JSON patch, if it has one.
 pub(crate) fn apply(
     kind: &KindInfo,
     patch_kind: PatchKind,
     object: Map<String, Value>,
     patch: &Value,
+    text: Option<&str>,
 ) -> Result<Value, Error> {
     let mut document = Value::Object(object);
     match patch_kind {
         // Equivalent to an empty patch.
         PatchKind::Json | PatchKind::Strategic if patch.is_null() => Ok(document),
-        PatchKind::Json => apply_json(document, patch),
+        PatchKind::Json => apply_json(document, patch, text),
         PatchKind::Merge if patch.is_object() => {
             merge::merge(&mut document, patch);
             Ok(document)
@@ -74,72 +75,50 @@ pub(crate) fn apply(
     }
 }
 
-/// Applies a JSON patch to a document.
-pub(crate) fn apply_json(mut document: Value, patch: &Value) -> Result<Value, Error> {
-    operations::apply(&mut document, read_json(patch)?)?;
-    Ok(document)
+/// Applies a JSON patch to a document. `text` is the text of the patch, if it has one.
+pub(crate) fn apply_json(
+    mut document: Value,
+    patch: &Value,
+    text: Option<&str>,
+) -> Result<Value, Error> {
+    match operations::apply(&mut document, read_json(patch)?, text)? {
+        None => Ok(document),
+        Some(problem) => Err(Error::PatchFailed(problem)),
+    }
 }
 
-/// As [`apply_json`]; returns `None` if a test of the patch fails.
+/// Like [`apply_json`], but returns `None` if a test of the patch fails.
 pub(crate) fn apply_json_tested(
     mut document: Value,
     patch: &Value,
 ) -> Result<Option<Value>, Error> {
-    let failed = operations::apply_tested(&mut document, read_json(patch)?)?;
+    let failed = operations::apply(&mut document, read_json(patch)?, None)?;
     Ok(failed.is_none().then_some(document))
 }
 
-fn read_json(patch: &Value) -> Result<json_patch::Patch, Error> {
-    let Value::Array(listed) = patch else {
-        return Err(of_other_type(
-            patch,
-            "[]handlers.jsonPatchOp",
-            "error decoding patch: ",
-        ));
+/// Returns the operations of a JSON patch.
+fn read_json(patch: &Value) -> Result<&[Value], Error> {
+    const WHAT: &str = "error decoding patch: ";
+    let Value::Array(operations) = patch else {
+        return Err(of_other_type(patch, "[]handlers.jsonPatchOp", WHAT));
     };
-    if let Some(odd) = listed.iter().find(|one| !one.is_object()) {
-        return Err(of_other_type(
-            odd,
-            "handlers.jsonPatchOp",
-            "error decoding patch: ",
-        ));
-    }
-    let listed = listed.iter().map(completed).collect();
-    // Unknown operations are reported like operations that cannot be
-    // applied.
-    serde_json::from_value(Value::Array(listed))
-        .map_err(|error| Error::PatchFailed(error.to_string()))
-}
-
-/// Returns an operation as Kubernetes reads it: a missing value is null, `~` is itself unless it
-/// begins a known escape, and a path is what follows its first slash.
-fn completed(operation: &Value) -> Value {
-    let mut operation = operation.clone();
-    if let Value::Object(fields) = &mut operation {
-        let has_value = matches!(fields.get("op"), Some(Value::String(op)) if matches!(op.as_str(), "add" | "replace" | "test"));
-        if has_value {
-            fields.entry("value").or_insert(Value::Null);
-        }
-        for name in ["path", "from"] {
-            if let Some(Value::String(path)) = fields.get_mut(name) {
-                *path = completed_path(path);
+    for operation in operations {
+        let Value::Object(fields) = operation else {
+            return Err(of_other_type(operation, "handlers.jsonPatchOp", WHAT));
+        };
+        for name in ["op", "path", "from"] {
+            if let Some(other) = fields
+                .get(name)
+                .filter(|value| !value.is_string() && !value.is_null())
+            {
+                let found = crate::decode::json_type_name(other);
+                return Err(Error::BadRequest(format!(
+                    "{WHAT}json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
+                )));
             }
         }
     }
-    operation
-}
-
-fn completed_path(path: &str) -> String {
-    let path = path.find('/').map_or(path, |slash| &path[slash..]);
-    let mut escaped = String::with_capacity(path.len());
-    let mut parts = path.split('~');
-    escaped.extend(parts.next());
-    for part in parts {
-        let known = part.starts_with(['0', '1']);
-        escaped.push_str(if known { "~" } else { "~0" });
-        escaped.push_str(part);
-    }
-    escaped
+    Ok(operations)
 }
 
 fn of_other_type(value: &Value, wanted: &str, of_what: &str) -> Error {
@@ -165,6 +144,7 @@ mod tests {
             PatchKind::Json,
             object.as_object().unwrap().clone(),
             &patch,
+            None,
         )
     }
 
@@ -211,7 +191,7 @@ mod tests {
         assert_eq!(json_patch(jump).unwrap_err().status().code, 422);
         for kind in [PatchKind::Merge, PatchKind::Strategic] {
             let pod = builtin("", "Pod").unwrap();
-            let error = apply(pod, kind, Map::new(), &json!([])).unwrap_err();
+            let error = apply(pod, kind, Map::new(), &json!([]), None).unwrap_err();
             assert_eq!(error.status().code, 400, "{kind}");
         }
     }

@@ -1,7 +1,12 @@
 //! Deletion: grace periods, finalizers, propagation.
 
-use crate::support::{Api, api, config, job, kind, names, pod, status};
-use longshore_engine::{DeleteCollection, DeleteOptions, Deleted, Error, ListRequest, Propagation};
+use std::sync::Arc;
+
+use crate::support::{Api, ManualClock, api, config, job, kind, names, options, pod, status};
+use longshore_engine::{
+    DeleteCollection, DeleteOptions, Deleted, Engine, Error, ListRequest, Options, Propagation,
+    Storage, WatchEvent, WatchRequest, WatchStart,
+};
 use serde_json::{Value, json};
 
 fn grace(seconds: i64) -> DeleteOptions {
@@ -279,5 +284,112 @@ async fn a_pod_with_an_endless_grace_period_can_be_force_deleted() {
                 &api.delete_with("pods", "b", seconds(0)).await.unwrap()
             ));
         }
+    }
+}
+
+/// The end of a grace period that is shortened is never in the past, and a negative one is a second.
+/// The expectations are of the code of Kubernetes 1.37.
+#[tokio::test]
+async fn a_grace_period_cannot_end_in_the_past() {
+    for (after, seconds, expected) in [
+        (2, 5, Some(("2026-01-02T03:04:10Z", 5))),
+        (10, 5, Some(("2026-01-02T03:04:15Z", 1))),
+        (10, 20, Some(("2026-01-02T03:04:25Z", 20))),
+        (0, -7, Some(("2026-01-02T03:04:06Z", 1))),
+        (10, -1, Some(("2026-01-02T03:04:15Z", 1))),
+        (10, 0, None),
+        (10, 30, Some(("2026-01-02T03:04:35Z", 30))),
+    ] {
+        let clock = Arc::new(ManualClock::default());
+        let options = Options {
+            clock: clock.clone(),
+            ..options(Storage::Memory)
+        };
+        let api = Api(Engine::open(options).unwrap());
+        running(&api, "a").await;
+        pending(api.delete("pods", "a").await.unwrap());
+        clock.advance(jiff::SignedDuration::from_secs(after));
+        let deleted = api.delete_with("pods", "a", grace(seconds)).await.unwrap();
+        let Some((end, left)) = expected else {
+            assert!(is_removed(&deleted));
+            continue;
+        };
+        let metadata = &pending(deleted)["metadata"];
+        let found = (
+            &metadata["deletionTimestamp"],
+            &metadata["deletionGracePeriodSeconds"],
+        );
+        assert_eq!(found, (&json!(end), &json!(left)), "{after} {seconds}");
+    }
+}
+
+/// A watch sees that the grace period is over, and then the deletion, as Kubernetes updates the
+/// pod and then deletes it. A pod without a running grace period is one event.
+#[tokio::test]
+async fn a_watch_sees_how_a_pod_is_deleted() {
+    for (finalizers, first, second, expected) in [
+        (
+            json!(null),
+            None,
+            Some(0),
+            vec![("MODIFIED", json!(0)), ("DELETED", json!(0))],
+        ),
+        (
+            json!(null),
+            Some(9),
+            Some(0),
+            vec![
+                ("MODIFIED", json!(9)),
+                ("MODIFIED", json!(0)),
+                ("DELETED", json!(0)),
+            ],
+        ),
+        (
+            json!(["a.b/c"]),
+            None,
+            Some(0),
+            vec![("MODIFIED", json!(0))],
+        ),
+        // The second deletion has nothing to change.
+        (
+            json!(["a.b/c"]),
+            Some(0),
+            Some(0),
+            vec![("MODIFIED", json!(0))],
+        ),
+    ] {
+        let api = api();
+        running(&api, "a").await;
+        api.merge("pods", "a", json!({"metadata": {"finalizers": finalizers}}))
+            .await
+            .unwrap();
+        let begin = WatchStart::After(api.0.revision());
+        for seconds in [first, second].into_iter().flatten() {
+            api.delete_with("pods", "a", grace(seconds)).await.unwrap();
+        }
+        let mut watch = api.0.watch(&WatchRequest::of(kind("pods"), begin)).unwrap();
+        let mut seen = Vec::new();
+        while let Some(event) = watch.try_next().unwrap() {
+            let (word, object) = match event {
+                WatchEvent::Modified(object) => ("MODIFIED", object.value()),
+                WatchEvent::Deleted(object) => ("DELETED", object.value()),
+                other => panic!("{other:?}"),
+            };
+            let left = object["metadata"]["deletionGracePeriodSeconds"].clone();
+            seen.push((word, left));
+        }
+        assert_eq!(seen, expected);
+    }
+}
+
+/// The options of a deletion do not change a pod whose grace period is running.
+#[tokio::test]
+async fn a_pending_deletion_keeps_the_finalizers() {
+    let api = api();
+    running(&api, "a").await;
+    let before = pending(api.delete("pods", "a").await.unwrap());
+    for propagation in [Propagation::Foreground, Propagation::Orphan] {
+        let again = api.delete_with("pods", "a", policy(propagation)).await;
+        assert_eq!(pending(again.unwrap()), before);
     }
 }

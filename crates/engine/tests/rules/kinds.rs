@@ -53,7 +53,8 @@ async fn names_are_checked_by_kind() {
         ("pods", "a.b", true),
         ("pods", "A", false),
         ("namespaces", "a.b", false),
-        ("services", "1a", false),
+        ("services", "1a", true),
+        ("services", "1.a", false),
         ("configmaps", "1a", true),
     ] {
         let object = match plural {

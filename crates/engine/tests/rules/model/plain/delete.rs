@@ -28,8 +28,8 @@ pub(super) fn delete(
     if key.kind == Kind::Pod {
         match old.grace {
             Some(left) if grace.is_some_and(|asked| asked < left) => new.grace = grace,
-            // The deletion continues; only the policy can still change.
-            Some(left) if left > 0 && propagation.is_none() => return (old.clone(), Vec::new()),
+            // The deletion continues as it began.
+            Some(left) if left > 0 => return (old.clone(), Vec::new()),
             Some(_) => {}
             None => {
                 new.grace = Some(if old.node.is_empty() {
