@@ -73,6 +73,24 @@ impl Loss {
     }
 }
 
+/// Returns the record that reports that the rest of a stream could not be read.
+pub(super) fn unread(now: Timestamp, stream: Stream, error: &io::Error) -> Vec<u8> {
+    let name = match stream {
+        Stream::Output => "standard output",
+        Stream::Errors => "standard error",
+    };
+    let text = format!("[the rest of {name} is missing here: {error}]");
+    let mut out = Vec::new();
+    record::write(
+        &mut out,
+        &record::stamp(now),
+        Stream::Errors,
+        true,
+        text.as_bytes(),
+    );
+    out
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

@@ -530,3 +530,36 @@ fn a_log_continues_after_the_disk_was_full_and_reports_what_it_lost() {
     let folder = tempfile::tempdir().unwrap();
     small_disk::run_child(folder.path(), "1m", "logs::tests::child_on_a_small_disk");
 }
+
+/// The command has ended, but another process of the container holds its output.
+#[tokio::test]
+async fn output_that_cannot_be_read_is_reported_in_the_log() {
+    let script = "import os, socket, threading, time; a, b = socket.socketpair(); \
+        os.write(1, b'first\\nlast words'); \
+        threading.Thread(target=os.splice, args=(a.fileno(), 1, 9), daemon=True).start(); \
+        time.sleep(0.5); os.write(2, b'holds'); time.sleep(600)";
+    let fixture = Fixture::new();
+    let (near, far) = std::io::pipe().unwrap();
+    let (mut holds, errors) = std::io::pipe().unwrap();
+    let mut child = std::process::Command::new("python3")
+        .args(["-c", script])
+        .stdout(far)
+        .stderr(errors)
+        .spawn()
+        .unwrap();
+    std::io::Read::read_exact(&mut holds, &mut [0; 5]).unwrap();
+    let (sender, _) = watch::channel(Progress::default());
+    let file = fixture.store.create("u", "c", 0, &sender).unwrap();
+    let writer = LogWriter::new(file, sender);
+    let output = Output::pipe(near.into()).unwrap();
+    let (_stop, stop) = watch::channel(true);
+    capture(writer, Some(output), None, &Attachment::default(), stop).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines = fixture.read(query()).await;
+    let expected = "[the rest of standard output is missing here: the command has ended, but";
+    assert!(
+        lines.iter().any(|line| line.starts_with(expected)),
+        "{lines:?}"
+    );
+}

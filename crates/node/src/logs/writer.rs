@@ -9,7 +9,7 @@ use tokio::{io::AsyncReadExt, sync::watch, time::Instant};
 
 use super::{
     log_file::LogFile,
-    loss::{Loss, RETRY_INTERVAL},
+    loss::{self, Loss, RETRY_INTERVAL},
     record::{self, MAX_RECORD_TEXT},
     store::Progress,
 };
@@ -269,7 +269,13 @@ pub(crate) async fn capture(
                 continue;
             }
         };
-        let count = read.unwrap_or(0);
+        let count = match read {
+            Ok(count) => count,
+            Err(error) => {
+                source.give_up(&error, &mut writer, &ended).await;
+                continue;
+            }
+        };
         if count == 0 {
             source.pipe = None;
         }
@@ -348,15 +354,30 @@ impl Source {
                     self.pending.extend_from_slice(&chunk[..count]);
                     self.record(count, writer, &mut records, stop).await;
                 }
-                end => {
-                    if let Err(error) = end {
-                        tracing::warn!(%error, "the end of a container's log is lost");
-                    }
-                    self.pipe = None;
-                }
+                Ok(_) => self.pipe = None,
+                Err(error) => return self.give_up(&error, writer, stop).await,
             }
         }
         self.record(0, writer, &mut records, stop).await;
+    }
+
+    /// Ends the stream before its end, and says so in the log.
+    async fn give_up(
+        &mut self,
+        error: &io::Error,
+        writer: &mut LogWriter,
+        stop: &watch::Receiver<bool>,
+    ) {
+        let log = writer.file.folder().display();
+        tracing::warn!(%log, %error, "the end of a container's output cannot be read");
+        self.pipe = None;
+        let mut records = Vec::new();
+        self.record(0, writer, &mut records, stop).await;
+        records = loss::unread(writer.clock.now(), self.stream, error);
+        let bytes = records.len() as u64;
+        writer
+            .append(Stream::Errors, &mut records, bytes, stop)
+            .await;
     }
 
     async fn record(

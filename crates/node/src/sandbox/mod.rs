@@ -10,6 +10,7 @@ mod filter;
 mod init;
 mod output_until_exit;
 mod pipe;
+mod pipe_caller;
 mod pipe_threads;
 mod ports;
 mod privileges;

@@ -23,11 +23,15 @@ use tokio::{
     time::Sleep,
 };
 
-use super::{child::register, pipe_threads};
+use super::{
+    child::register,
+    pipe_caller::{Asleep, Caller},
+    pipe_threads,
+};
 
 /// Maximum number of bytes of one system call.
 const MAX_BYTES: usize = 64 * 1024;
-/// How long the rest of the output of an ended process may take to read.
+/// How long a call that reads the rest of the output of an ended process may sleep.
 const REST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Closes pipes without waiting.
@@ -102,12 +106,15 @@ impl End {
     ) -> io::Result<Running<T>> {
         let descriptor = self.get()?.clone();
         let (sender, result) = oneshot::channel();
+        let caller = Caller::default();
+        let called = caller.clone();
         pipe_threads::submit(move || {
+            called.begin();
             let result = call(descriptor.get_ref());
             drop(descriptor);
             let _ = sender.send(result);
         });
-        Ok(Running(result))
+        Ok(Running { result, caller })
     }
 }
 
@@ -121,12 +128,15 @@ impl Drop for End {
 
 /// A system call that runs.
 #[derive(Debug)]
-struct Running<T>(oneshot::Receiver<Result<T, Errno>>);
+struct Running<T> {
+    result: oneshot::Receiver<Result<T, Errno>>,
+    caller: Caller,
+}
 
 impl<T> Running<T> {
     /// Returns the result, `None` if the call has to be repeated.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<T>>> {
-        let result = ready!(Pin::new(&mut self.0).poll(context));
+        let result = ready!(Pin::new(&mut self.result).poll(context));
         Poll::Ready(match result {
             Ok(Ok(value)) => Ok(Some(value)),
             Ok(Err(Errno::AGAIN | Errno::INTR)) => Ok(None),
@@ -143,8 +153,9 @@ pub(crate) struct PipeReader {
     running: Option<Running<Bytes>>,
     /// What was read, but not yet returned.
     read: Bytes,
-    /// The time for the rest of the output.
-    timeout: Option<Pin<Box<Sleep>>>,
+    /// The time for the rest of the output, and how the call slept when it began.
+    timeout: Option<(Pin<Box<Sleep>>, Option<Asleep>)>,
+    rest_timeout: Duration,
 }
 
 impl PipeReader {
@@ -154,6 +165,7 @@ impl PipeReader {
             running: None,
             read: Bytes::new(),
             timeout: None,
+            rest_timeout: REST_TIMEOUT,
         })
     }
 
@@ -222,14 +234,21 @@ impl PipeReader {
             self.timeout = None;
             return Poll::Ready(result);
         }
-        let sleep = || Box::pin(tokio::time::sleep(REST_TIMEOUT));
-        ready!(
-            self.timeout
-                .get_or_insert_with(sleep)
-                .as_mut()
-                .poll(context)
-        );
-        self.timeout = None;
+        loop {
+            let (sleep, before) = self.timeout.get_or_insert_with(|| {
+                let sleep = tokio::time::sleep(self.rest_timeout);
+                let caller = self.running.as_ref().map(|running| &running.caller);
+                (Box::pin(sleep), caller.and_then(Caller::asleep))
+            });
+            ready!(sleep.as_mut().poll(context));
+            let before = *before;
+            self.timeout = None;
+            let now = self.running.as_ref().and_then(|it| it.caller.asleep());
+            // On a slow machine, the call has not begun, or other things wake and delay it.
+            if now.is_some() && now == before {
+                break;
+            }
+        }
         Poll::Ready(Err(io::Error::new(
             io::ErrorKind::TimedOut,
             "the command has ended, but another process of the container is splicing to its \
@@ -358,6 +377,27 @@ mod tests {
         writing.join().unwrap();
         let expected: Vec<u8> = (0..20_000_u32).flat_map(u32::to_le_bytes).collect();
         assert!(all == expected, "{} of {} bytes", all.len(), expected.len());
+    }
+
+    /// The call waits for a thread, or its thread for a processor.
+    #[tokio::test]
+    async fn the_rest_is_read_however_slow_the_machine_is() {
+        for has_begun in [false, true] {
+            let (near, _far) = io::pipe().unwrap();
+            let mut reader = PipeReader::new(near.into()).unwrap();
+            let (sender, result) = oneshot::channel();
+            let caller = Caller::default();
+            if has_begun {
+                caller.begin();
+            }
+            reader.running = Some(Running { result, caller });
+            reader.rest_timeout = Duration::from_millis(1);
+            let many_times = Duration::from_millis(500);
+            let waited = tokio::time::timeout(many_times, rest(&mut reader)).await;
+            assert!(waited.is_err(), "{waited:?}");
+            sender.send(Ok(Bytes::from_static(b"late"))).unwrap();
+            assert_eq!(rest(&mut reader).await.unwrap(), b"late");
+        }
     }
 
     #[tokio::test]

@@ -11,11 +11,16 @@
 
 use std::{
     collections::VecDeque,
-    sync::LazyLock,
+    io,
+    sync::{
+        LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use tokio::runtime::Handle;
 
 use super::child;
 
@@ -23,6 +28,8 @@ use super::child;
 const STALL_TIME: Duration = Duration::from_millis(10);
 /// How long a thread waits for jobs before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(10);
+/// How often to try to start a thread while the system has no resources for one.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The stack of a thread; jobs are single system calls.
 const STACK_BYTES: usize = 128 * 1024;
 
@@ -35,10 +42,29 @@ pub(super) fn submit(job: impl FnOnce() + Send + 'static) {
     THREADS.submit(Box::new(job));
 }
 
-#[derive(Default)]
 struct PipeThreads {
     state: Mutex<State>,
     submitted: Condvar,
+    /// A task tries to start a thread.
+    is_retrying: AtomicBool,
+    /// Starts a thread.
+    spawn: fn(Job) -> io::Result<()>,
+}
+
+impl Default for PipeThreads {
+    fn default() -> Self {
+        Self {
+            state: Mutex::default(),
+            submitted: Condvar::default(),
+            is_retrying: AtomicBool::new(false),
+            spawn,
+        }
+    }
+}
+
+fn spawn(job: Job) -> io::Result<()> {
+    let thread = std::thread::Builder::new().name("longshore-pipes".to_owned());
+    thread.stack_size(STACK_BYTES).spawn(job).map(drop)
 }
 
 #[derive(Default)]
@@ -51,6 +77,8 @@ struct State {
     /// Idle threads that watch whether the leader is stuck.
     watching: usize,
     started: u64,
+    /// The runtime of the latest job.
+    runtime: Option<Handle>,
 }
 
 impl State {
@@ -65,42 +93,78 @@ impl State {
     }
 }
 
+/// Attempts to start a thread, which end at the latest with the runtime.
+struct Retrying(&'static PipeThreads);
+
+impl Drop for Retrying {
+    fn drop(&mut self) {
+        self.0.is_retrying.store(false, Ordering::Relaxed);
+    }
+}
+
 impl PipeThreads {
     fn submit(&'static self, job: Job) {
         let mut state = self.state.lock();
+        if let Ok(runtime) = Handle::try_current() {
+            state.runtime = Some(runtime);
+        }
         state.jobs.push_back(job);
-        if state.needs_leader() && state.idle == 0 && !self.start_thread(&mut state) {
-            // The system has no resources for a thread.
+        let has_thread = self.ensure_idle_thread(&mut state);
+        if !has_thread && state.needs_leader() && Handle::try_current().is_err() {
+            // This thread may get stuck, unlike those of the runtime.
             let job = state.jobs.pop_back();
             drop(state);
             if let Some(job) = job {
                 job();
             }
-            return;
-        }
-        if state.needs_leader() || state.watching == 0 {
+        } else if state.needs_leader() || state.watching == 0 {
             self.submitted.notify_one();
         }
     }
 
+    /// Returns true if a thread can take a job, also if the leader is stuck. Otherwise the system
+    /// has no resources for a thread now, and one is started as soon as it has.
+    fn ensure_idle_thread(&'static self, state: &mut State) -> bool {
+        if state.idle > 0 || self.start_thread(state) {
+            return true;
+        }
+        if let Some(runtime) = &state.runtime
+            && !self.is_retrying.swap(true, Ordering::Relaxed)
+        {
+            let retrying = Retrying(self);
+            runtime.spawn(async move {
+                loop {
+                    tokio::time::sleep(RETRY_INTERVAL).await;
+                    let mut state = retrying.0.state.lock();
+                    if state.jobs.is_empty() || state.idle > 0 || self.start_thread(&mut state) {
+                        // While the state is locked, so that the next attempts are not missed.
+                        self.is_retrying.store(false, Ordering::Relaxed);
+                        self.submitted.notify_one();
+                        return;
+                    }
+                }
+            });
+        }
+        false
+    }
+
     fn start_thread(&'static self, state: &mut State) -> bool {
         let number = state.started;
-        let thread = std::thread::Builder::new()
-            .name("longshore-pipes".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
-                // A stuck thread could not handle them.
-                child::block_signals();
-                self.run(number);
-            });
+        let thread = (self.spawn)(Box::new(move || {
+            // A stuck thread could not handle them.
+            child::block_signals();
+            self.run(number);
+        }));
         match thread {
-            Ok(_) => {
+            Ok(()) => {
                 state.started += 1;
                 state.idle += 1;
                 true
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot start a thread that reads containers' output");
+                if !self.is_retrying.load(Ordering::Relaxed) {
+                    tracing::warn!(%error, "cannot start a thread that reads containers' output");
+                }
                 false
             }
         }
@@ -117,9 +181,7 @@ impl PipeThreads {
                     state.idle -= 1;
                 }
                 state.leader = Some((thread, Instant::now()));
-                if state.idle == 0 {
-                    self.start_thread(&mut state);
-                }
+                self.ensure_idle_thread(&mut state);
                 MutexGuard::unlocked(&mut state, job);
                 if !state.is_led_by(thread) {
                     // It was stuck, and another thread leads.
@@ -196,6 +258,48 @@ mod tests {
         let mut all: Vec<u32> = (0..1000).map(next).collect();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..1000));
+    }
+
+    /// Threads cannot be started for some time, while the only one is stuck.
+    #[tokio::test]
+    async fn without_threads_jobs_wait_and_the_runtime_does_not() {
+        static IS_EXHAUSTED: AtomicBool = AtomicBool::new(false);
+        let limited = |job| match IS_EXHAUSTED.load(Ordering::Relaxed) {
+            true => Err(io::ErrorKind::WouldBlock.into()),
+            false => spawn(job),
+        };
+        let threads: &PipeThreads = Box::leak(Box::new(PipeThreads {
+            spawn: limited,
+            ..PipeThreads::default()
+        }));
+        let (release, released) = mpsc::channel::<()>();
+        let released = std::sync::Mutex::new(released);
+        let released: &'static _ = Box::leak(Box::new(released));
+        // A leader and the thread that watches it get stuck.
+        let (sender, mut done) = tokio::sync::mpsc::unbounded_channel();
+        for number in 0..3 {
+            let sender = sender.clone();
+            threads.submit(Box::new(move || {
+                let _ = sender.send(number);
+                let _ = released.lock().unwrap().recv();
+            }));
+            if number == 0 {
+                assert_eq!(done.recv().await, Some(0));
+                IS_EXHAUSTED.store(true, Ordering::Relaxed);
+            }
+        }
+        let wait = tokio::time::timeout(Duration::from_secs(60), done.recv());
+        assert_eq!(wait.await.unwrap(), Some(1));
+        tokio::time::sleep(3 * STALL_TIME).await;
+        threads.submit(Box::new(move || _ = sender.send(3)));
+        // Nothing can run them, but this task goes on.
+        assert!(done.try_recv().is_err());
+        IS_EXHAUSTED.store(false, Ordering::Relaxed);
+        for expected in [2, 3] {
+            let wait = tokio::time::timeout(Duration::from_secs(60), done.recv());
+            assert_eq!(wait.await.unwrap(), Some(expected));
+        }
+        drop(release);
     }
 
     #[test]

@@ -103,7 +103,12 @@ impl Wiring {
 
 fn terminal(user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let near = rustix::pty::openpt(flags)?;
+    let near = rustix::pty::openpt(flags).map_err(|error| match error {
+        Errno::NOSPC => io::Error::other(
+            "the machine has no more terminals (kernel.pty.max): end programs that use them",
+        ),
+        error => error.into(),
+    })?;
     rustix::pty::unlockpt(&near)?;
     let far = rustix::pty::ioctl_tiocgptpeer(&near, flags)?;
     if let Some(user) = user {

@@ -85,15 +85,35 @@ async fn beginning(output: Option<Output>, ended: watch::Receiver<bool>, limit: 
 async fn keep_beginning(mut output: impl AsyncRead + Unpin, limit: usize) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut chunk = vec![0; 4096];
-    while let Ok(count @ 1..) = output.read(&mut chunk).await {
+    loop {
+        let note;
+        let (new, ended) = match output.read(&mut chunk).await {
+            Ok(0) => return kept,
+            Ok(count) => (&chunk[..count], false),
+            Err(error) => {
+                note = format!("[the rest is missing: {error}]");
+                (note.as_bytes(), true)
+            }
+        };
         let left = limit.saturating_sub(kept.len());
-        kept.extend_from_slice(&chunk[..count.min(left)]);
+        kept.extend_from_slice(&new[..new.len().min(left)]);
+        if ended {
+            return kept;
+        }
     }
-    kept
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        io,
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::io::ReadBuf;
+
     use super::*;
 
     #[tokio::test]
@@ -101,5 +121,25 @@ mod tests {
         let text = vec![b'x'; 100_000];
         assert_eq!(keep_beginning(text.as_slice(), 10).await, [b'x'; 10]);
         assert_eq!(keep_beginning(&b"all"[..], 10).await, b"all");
+    }
+
+    #[tokio::test]
+    async fn output_that_cannot_be_read_is_reported() {
+        let kept = keep_beginning(b"beginning".chain(Failing), 100).await;
+        let kept = String::from_utf8(kept).unwrap();
+        assert_eq!(kept, "beginning[the rest is missing: held]");
+    }
+
+    /// Output that cannot be read.
+    struct Failing;
+
+    impl AsyncRead for Failing {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Ready(Err(io::Error::other("held")))
+        }
     }
 }
