@@ -67,6 +67,8 @@ core::arch::global_asm!(
 
 extern "C" fn begin(stack: *const usize) -> ! {
     system::name(c"longshore-init");
+    // Before it uses memory or CPU time.
+    system::join_cgroups();
     // SAFETY: the kernel put the number of arguments, their pointers, null, the
     // environment's pointers and null there, and they stay for ever.
     let arguments = unsafe {

@@ -93,12 +93,34 @@ impl Folders {
 
     /// Removes the directories; returns whether none is left.
     fn remove(&self) -> bool {
-        let gone = |folder: &&Folder| match fs::remove_dir(&folder.path) {
-            Ok(()) => true,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        };
-        self.unique().iter().filter(|folder| !gone(folder)).count() == 0
+        let folders = self.unique();
+        let left = folders.iter().filter(|folder| !remove(&folder.path));
+        left.count() == 0
     }
+}
+
+/// Removes the directory of a group, and of the groups that a privileged container has created in
+/// it. Returns whether it is gone: a group with processes stays. Files of groups cannot be removed,
+/// and need not be.
+pub(super) fn remove(folder: &Path) -> bool {
+    // Without recursion: a container can create groups deeper than the stack.
+    let mut left = vec![(folder.to_owned(), false)];
+    while let Some((path, is_listed)) = left.last_mut() {
+        let removed = fs::remove_dir(&*path).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        });
+        if removed.is_ok() || *is_listed {
+            left.pop();
+            continue;
+        }
+        *is_listed = true;
+        let entries = fs::read_dir(&*path).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let folders: Vec<_> = folders.map(|entry| (entry.path(), false)).collect();
+        left.extend(folders);
+    }
+    !folder.exists()
 }
 
 /// Writes a value in one system call, without creating the file.
@@ -189,6 +211,22 @@ impl Group {
             Ok(OpenOptions::new().write(true).open(path)?.into())
         };
         self.folders.unique().into_iter().map(open).collect()
+    }
+
+    /// A group whose only file is the list of processes.
+    #[cfg(test)]
+    pub(crate) fn of_test(folder: &Path) -> Arc<Self> {
+        fs::write(folder.join(PROCESSES), "").unwrap_or_default();
+        let memory = Folder {
+            version: Version::V2,
+            path: folder.to_owned(),
+            mount: folder.to_owned(),
+        };
+        let folders = Folders {
+            memory: Some(memory),
+            ..Folders::default()
+        };
+        Arc::new(Self::of(folders, Vec::new()))
     }
 
     /// Whether a process is in the group or in a group below it.

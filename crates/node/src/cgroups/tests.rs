@@ -80,6 +80,14 @@ fn groups_have_limits_and_are_removed() {
     assert!(["-1", "max 100000"].contains(&&*read(&container, QUOTA)));
     assert_eq!(container.out_of_memory_kills(), 0);
     let all = [folders(&container), folders(&pod)].concat();
+    // Those of a privileged container.
+    for folder in folders(&container) {
+        let deep: PathBuf = std::iter::repeat_n("nested", 400).collect();
+        fs::create_dir_all(folder.join(deep)).unwrap();
+        for number in 0..20 {
+            fs::create_dir_all(folder.join(format!("wide-{number}/a"))).unwrap();
+        }
+    }
     drop((pod, container));
     assert!(all.iter().all(|folder| !folder.exists()), "{all:?}");
     drop(cgroups);
@@ -125,7 +133,8 @@ fn groups_without_a_living_agent_are_removed() {
     let living = folders(&pod);
     let parent = living[0].ancestors().nth(2).unwrap().to_owned();
     let dead = parent.join("longshore-0-0");
-    fs::create_dir_all(dead.join("pod/container")).unwrap();
+    fs::create_dir_all(dead.join("pod/container/a/b/c/d/e/f")).unwrap();
+    fs::create_dir_all(dead.join("pod/other")).unwrap();
     let other = parent.join("longshore-0.service");
     fs::create_dir(&other).unwrap();
     leftovers::remove(&parent);

@@ -329,6 +329,31 @@ async fn a_container_has_its_own_namespaces() {
     assert!(lines.next().unwrap().contains("longshore-init"), "{output}");
 }
 
+/// Until it executes the init, a process has the agent's memory: if the kernel killed it with its
+/// cgroup, the agent would be killed, too.
+#[tokio::test]
+async fn a_process_joins_its_cgroup_when_it_has_memory_of_its_own() {
+    let Some(fixture) = with_mounts().await else {
+        return;
+    };
+    let folder = fixture.path().join("group");
+    fs::create_dir(&folder).unwrap();
+    let mut command = shell("cat $FILE; ls /proc/self/fd | tr '\\n' ' '");
+    command.cgroup = Some(crate::cgroups::Group::of_test(&folder));
+    let list = folder.join("cgroup.procs");
+    command
+        .environment
+        .push(("FILE".into(), list.clone().into()));
+    let missing = fixture.path().join("missing");
+    command.operations = vec![view::Operation::ReadOnly { at: missing }];
+    let error = fixture.run(&command).await.unwrap_err();
+    assert!(matches!(error, StartError::View { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&list).unwrap(), "");
+    command.operations = Vec::new();
+    let (_, output, errors) = fixture.run(&command).await.unwrap();
+    assert!(output.starts_with("00 1 2 3 "), "{output} {errors}");
+}
+
 #[tokio::test]
 async fn volumes_at_existing_and_missing_paths() {
     let Some(fixture) = with_mounts().await else {

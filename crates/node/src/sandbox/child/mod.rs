@@ -6,6 +6,10 @@
 //! containers must not see it: it is alone in its new namespaces, or outside
 //! the PID namespace that it enters, until it executes the init (`init/`),
 //! which contains nothing of the agent. The thread that starts it waits until then.
+//!
+//! The init joins the container's cgroup, not the child: when the kernel kills all processes of a
+//! cgroup for lack of memory (`memory.oom.group`), it also kills every process that shares memory
+//! with one of them, which would be the agent.
 #![allow(unsafe_code)]
 
 mod descriptor_mounts;
@@ -29,16 +33,14 @@ use std::{
 
 use tokio::io::{Interest, unix::AsyncFd};
 
-use prepare::{
-    agent_is_gone, default_signals, enter, join_cgroups, move_descriptors, write_user_map,
-};
+use prepare::{agent_is_gone, default_signals, enter, move_descriptors, write_user_map};
 pub(super) use program::{Limits, Listener, Program};
 use run_step::run_step;
 pub(super) use stage::Stage;
 pub(super) use step::{Step, Walk};
 pub(super) use strings::{Strings, c_string};
 pub(super) use system::Stack;
-use system::{INIT, LISTEN, check, errno, exit, fail, fork_into, start_with_memory};
+use system::{INIT, LISTEN, check, errno, exit, fail, fail_on, fork_into, start_with_memory};
 
 /// The signal that makes a container's init kill everything that the command
 /// started, and exit; used if there is no PID namespace for that.
@@ -112,7 +114,6 @@ pub(super) fn block_signals() {
 /// The first process of the container: sets up the file system view, gives up
 /// privileges, and executes the init, which starts the command.
 fn become_init(program: &Program) -> ! {
-    join_cgroups(program);
     // Before the other steps, because a change of user resets the parent-death signal set below.
     let entered = enter(program);
     let on_parent_death = if program.has_own_processes() {
@@ -123,7 +124,7 @@ fn become_init(program: &Program) -> ! {
     // SAFETY: prctl with integers only.
     let bound = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, on_parent_death, 0, 0, 0) };
     if let Err(error) = move_descriptors(program) {
-        exit(if error == 0 { 1 } else { 128 });
+        fail_on(program.errors, Stage::Descriptors, 0, error);
     }
     if let Err(error) = entered {
         fail(Stage::Enter, 0, error);

@@ -29,15 +29,8 @@ pub(super) fn mount(
 /// Returns the flags for a read-only remount, including those that a user
 /// namespace may not remove.
 fn read_only_flags(at: &CStr) -> libc::c_ulong {
-    // SAFETY: statvfs fills the zeroed struct.
-    let present = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        if libc::statvfs(at.as_ptr(), &raw mut found) == 0 {
-            found.f_flag
-        } else {
-            0
-        }
-    };
+    // Makes the system call directly, unlike the function of C libraries.
+    let present = rustix::fs::statvfs(at).map_or(0, |found| found.f_flag.bits());
     let pairs = [
         (libc::ST_NOSUID, libc::MS_NOSUID),
         (libc::ST_NODEV, libc::MS_NODEV),

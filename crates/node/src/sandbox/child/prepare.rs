@@ -1,21 +1,12 @@
 //! Prepares the child before its file system view is set up: only system calls,
 //! no allocation, no locks, no panics.
 
-use std::{ffi::c_int, ptr};
+use std::{ffi::c_int, os::fd::RawFd, ptr};
 
 use super::{
     program::Program,
-    system::{ERRORS, INIT, LISTEN, check, write_file},
+    system::{CGROUPS, ERRORS, INIT, LISTEN, MAX_CGROUPS, check, write_file},
 };
-
-/// Joins the cgroups, before anything else uses memory or CPU time. A failure does not prevent the
-/// start: the agent checks the result.
-pub(super) fn join_cgroups(program: &Program) {
-    for file in &program.cgroups {
-        // SAFETY: writes a constant to a descriptor that the spawning thread holds.
-        unsafe { libc::write(*file, c"0".as_ptr().cast(), 1) };
-    }
-}
 
 /// Enters the namespaces of an existing container; later children are in its
 /// PID namespace. Or copies the mounts of another process.
@@ -35,35 +26,40 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
 }
 
 /// Moves the streams to 0, 1, 2, the error pipe to 3, the init's file to 4, the socket for the
-/// listener to 5, and closes all other descriptors.
+/// listener to 5, the files of cgroups to 6 and up, and closes all other descriptors.
+///
+/// # Errors
+/// The system has no descriptors left. The sources have not been changed.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
-    let mut high = [0; 6];
+    let mut high = [0; CGROUPS as usize + MAX_CGROUPS];
     let [input, output, error] = program.streams;
-    // Without a listener, the last descriptor is a copy of the init's file, and is closed.
+    // Without a listener, the descriptor is a copy of the init's file, and is closed.
     let listen = program.listen.as_ref();
     let listen = listen.map_or(program.init, |listener| listener.socket);
     let descriptors = [input, output, error, program.errors, program.init, listen];
+    let descriptors = descriptors.iter().chain(&program.cgroups);
+    let mut count = 0;
     for (slot, descriptor) in high.iter_mut().zip(descriptors) {
         // Move all away first: a source may be at the number of another target.
-        // SAFETY: duplicates an open descriptor.
-        *slot = unsafe { libc::fcntl(descriptor, libc::F_DUPFD, 10) };
+        // SAFETY: duplicates an open descriptor, to a number above all targets.
+        *slot = unsafe { libc::fcntl(*descriptor, libc::F_DUPFD, CGROUPS + MAX_CGROUPS as RawFd) };
         check(*slot)?;
+        count += 1;
     }
-    for (target, source) in (0..).zip(high) {
-        // SAFETY: duplicates onto standard descriptors of this process only.
-        check(unsafe { libc::dup2(source, target) })?;
+    for (target, source) in (0..count).zip(high) {
+        // SAFETY: duplicates onto the first descriptors of this process only.
+        unsafe { libc::dup2(source, target) };
     }
-    // The init marks the error pipe itself, because it uses it.
+    // The init closes the error pipe and the files of cgroups itself, because it uses them.
     // SAFETY: sets close-on-exec on the init's file.
-    check(unsafe { libc::fcntl(INIT, libc::F_SETFD, libc::FD_CLOEXEC) })?;
+    unsafe { libc::fcntl(INIT, libc::F_SETFD, libc::FD_CLOEXEC) };
+    if program.listen.is_none() {
+        // SAFETY: closes the copy of the init's file that was made above.
+        unsafe { libc::close(LISTEN) };
+    }
     // SAFETY: closes descriptors of this process, in which nothing owns them.
-    let first = if program.listen.is_some() {
-        LISTEN + 1
-    } else {
-        LISTEN
-    };
-    if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0u32) } == -1 {
-        for descriptor in first..65_536 {
+    if unsafe { libc::syscall(libc::SYS_close_range, count, u32::MAX, 0u32) } == -1 {
+        for descriptor in count..65_536 {
             // SAFETY: as above, for kernels without close_range.
             unsafe { libc::close(descriptor) };
         }

@@ -39,7 +39,7 @@ pub(in crate::sandbox) struct Program {
     /// The process whose mounts the new mount namespace begins with, instead of the agent's:
     /// a descriptor.
     pub(in crate::sandbox) mounts_of: Option<RawFd>,
-    /// Files through which the child joins cgroups.
+    /// Files through which the init joins cgroups; at most `MAX_CGROUPS`.
     pub(in crate::sandbox) cgroups: Vec<RawFd>,
     /// Contents of `uid_map` and `gid_map` in a new user namespace.
     pub(in crate::sandbox) user_map: Option<(CString, CString)>,

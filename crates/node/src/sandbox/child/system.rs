@@ -14,6 +14,11 @@ pub(super) const ERRORS: RawFd = 3;
 pub(super) const INIT: RawFd = 4;
 /// The descriptor of the socket to the agent, over which the child sends a listener.
 pub(super) const LISTEN: RawFd = 5;
+/// The first descriptor of the files through which the init joins cgroups; `init/system.rs` has
+/// the same number.
+pub(super) const CGROUPS: RawFd = 6;
+/// The maximum number of these files.
+pub(super) const MAX_CGROUPS: usize = 8;
 
 pub(super) fn errno() -> c_int {
     // SAFETY: reads this thread's errno, which stays valid after clone.
@@ -81,13 +86,18 @@ pub(super) fn check(result: c_int) -> Result<(), c_int> {
 }
 
 pub(super) fn fail(stage: Stage, index: usize, error: c_int) -> ! {
+    fail_on(ERRORS, stage, index, error)
+}
+
+/// Reports over this descriptor what failed, and ends.
+pub(super) fn fail_on(errors: RawFd, stage: Stage, index: usize, error: c_int) -> ! {
     let mut record = [0u8; 12];
     record[..4].copy_from_slice(&(stage as u32).to_ne_bytes());
     record[4..8].copy_from_slice(&(index as u32).to_ne_bytes());
     record[8..].copy_from_slice(&error.to_ne_bytes());
     // SAFETY: writes 12 bytes of a local array, which is atomic because it is
     // less than PIPE_BUF.
-    unsafe { libc::write(ERRORS, record.as_ptr().cast(), record.len()) };
+    unsafe { libc::write(errors, record.as_ptr().cast(), record.len()) };
     exit(128)
 }
 
