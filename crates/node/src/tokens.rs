@@ -25,6 +25,8 @@ const RENEW_AFTER_PERCENT: i128 = 80;
 const RENEW_AFTER: SignedDuration = SignedDuration::from_hours(24);
 /// Minimum time between renewals, whatever the clocks of server and node show.
 const MIN_RENEWAL_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
+/// How much earlier than the time of its issue a server accepts a token.
+const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 /// Delay after a failed renewal.
 const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(10);
 /// Maximum time between checks of the clock: timers stop while the machine is
@@ -97,8 +99,20 @@ pub(crate) enum TokenError {
 #[derive(Debug, Clone)]
 struct CachedToken {
     token: String,
+    issued: Timestamp,
     expires: Timestamp,
     renew_at: Timestamp,
+}
+
+impl CachedToken {
+    /// Returns the time until the renewal. After the clock was set back, a token from later times
+    /// is renewed at once: servers refuse it until then.
+    fn time_to_renewal(&self, now: Timestamp) -> Duration {
+        if self.issued.duration_since(now) > CLOCK_TOLERANCE {
+            return Duration::ZERO;
+        }
+        Duration::try_from(self.renew_at.duration_since(now)).unwrap_or_default()
+    }
 }
 
 /// The tokens of one pod.
@@ -157,7 +171,7 @@ impl Tokens {
             let now = self.clock.now();
             let cached = self.cached.lock().get(&wanted).cloned();
             let cached = match cached {
-                Some(cached) if now < cached.renew_at => cached,
+                Some(cached) if !cached.time_to_renewal(now).is_zero() => cached,
                 cached => match (self.request(&wanted, now).await, cached) {
                     (Ok(fresh), _) => {
                         self.cached.lock().insert(wanted.clone(), fresh.clone());
@@ -202,6 +216,7 @@ impl Tokens {
         let expires = response.status.expiration_timestamp;
         Ok(CachedToken {
             token: response.status.token,
+            issued: now,
             expires,
             renew_at: renew_at(now, expires, wanted.seconds),
         })
@@ -220,8 +235,8 @@ impl Tokens {
     /// Returns the time until the next renewal; `None` if there are no tokens.
     fn time_to_renewal(&self, now: Timestamp) -> Option<Duration> {
         let cached = self.cached.lock();
-        let next = cached.values().map(|cached| cached.renew_at).min()?;
-        Some(Duration::try_from(next.duration_since(now)).unwrap_or_default())
+        let times = cached.values().map(|cached| cached.time_to_renewal(now));
+        times.min()
     }
 
     /// Calls `due` when a token must be renewed, until `due` returns that its
@@ -327,12 +342,23 @@ mod tests {
     }
 
     fn cache(tokens: &Tokens, wanted: &TokenSpec, expires_in: i64, renew_in: i64) {
+        cache_issued(tokens, wanted, 0, expires_in, renew_in);
+    }
+
+    fn cache_issued(
+        tokens: &Tokens,
+        wanted: &TokenSpec,
+        issued_in: i64,
+        expires_in: i64,
+        renew_in: i64,
+    ) {
         let at = |seconds| {
             let wait = SignedDuration::from_secs(seconds);
             Timestamp::now().saturating_add(wait).unwrap()
         };
         let cached = CachedToken {
             token: "old".to_owned(),
+            issued: at(issued_in),
             expires: at(expires_in),
             renew_at: at(renew_in),
         };
@@ -352,6 +378,11 @@ mod tests {
         assert_eq!(fresh.split('.').count(), 3, "a JSON Web Token");
         // Kept and not requested again.
         assert_eq!(ask(&tokens_of).await.unwrap()[&wanted], fresh);
+        // The clock was set back by an hour.
+        cache_issued(&tokens_of, &wanted, 3600, 7200, 6500);
+        let now = Timestamp::now();
+        assert_eq!(tokens_of.time_to_renewal(now), Some(Duration::ZERO));
+        assert_ne!(ask(&tokens_of).await.unwrap()[&wanted], "old");
 
         let without = tokens(&server(None), "default").await;
         assert!(matches!(ask(&without).await, Err(TokenError::NotOffered)));

@@ -111,6 +111,7 @@ fn outcome(request: &Value) -> Outcome {
                 {
                     return Outcome::Issued {
                         chain: certificates(&text(&status["certificateChain"])),
+                        not_before: time("notBefore").unwrap_or(Timestamp::MIN),
                         refresh_at,
                         not_after,
                     };
@@ -153,12 +154,13 @@ mod tests {
         let issued = json!({"type": "Issued", "status": "True"});
         let block = pem::block("CERTIFICATE", &[1, 2, 3]);
         let status = json!({"conditions": [issued], "certificateChain": block,
-            "beginRefreshAt": "1970-01-01T00:01:00Z", "notAfter": "1970-01-01T00:02:00Z"});
+            "notBefore": "1970-01-01T00:00:00Z", "beginRefreshAt": "1970-01-01T00:01:00Z", "notAfter": "1970-01-01T00:02:00Z"});
         let refresh_at = Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_mins(1);
         assert_eq!(
             outcome(&json!({"status": status})),
             Outcome::Issued {
                 chain: block,
+                not_before: Timestamp::UNIX_EPOCH,
                 refresh_at,
                 not_after: refresh_at + jiff::SignedDuration::from_mins(1),
             }

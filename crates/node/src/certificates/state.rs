@@ -7,6 +7,9 @@ use crate::events::Note;
 
 /// A request that does not exist after this time, and a random delay, is made again.
 const ASSUME_DELETED: SignedDuration = SignedDuration::from_mins(10);
+/// If a certificate becomes valid later than after this time, the clock was set back: API servers
+/// accept no such certificates of signers.
+const SET_BACK: SignedDuration = SignedDuration::from_mins(10);
 /// A certificate whose renewal takes longer is overdue.
 const OVERDUE: SignedDuration = SignedDuration::from_mins(10);
 
@@ -72,6 +75,7 @@ pub(super) enum Outcome {
     },
     Issued {
         chain: String,
+        not_before: Timestamp,
         refresh_at: Timestamp,
         not_after: Timestamp,
     },
@@ -88,6 +92,7 @@ pub(super) enum State {
     Refused(CertificateError),
     Issued {
         credentials: Credentials,
+        not_before: Timestamp,
         refresh_at: Timestamp,
         not_after: Timestamp,
         /// The request of the next certificate.
@@ -108,15 +113,17 @@ impl State {
         }
     }
 
-    /// Whether a certificate must be requested.
+    /// Whether a certificate must be requested: also after the clock was set back, because one
+    /// from later times is not valid yet.
     pub(super) fn is_request_due(&self, now: Timestamp) -> bool {
         match self {
             Self::Initial => true,
             Self::Issued {
+                not_before,
                 refresh_at,
                 renewal: None,
                 ..
-            } => *refresh_at <= now,
+            } => *refresh_at <= now || later(now, SET_BACK) < *not_before,
             _ => false,
         }
     }
@@ -172,12 +179,14 @@ impl State {
             }
             Outcome::Issued {
                 chain,
+                not_before,
                 refresh_at,
                 not_after,
             } => {
                 let key = pending.key;
                 *self = Self::Issued {
                     credentials: Credentials { key, chain },
+                    not_before,
                     refresh_at: later(refresh_at, delay),
                     not_after,
                     renewal: None,
@@ -266,6 +275,7 @@ mod tests {
     fn issued(chain: &str) -> Outcome {
         Outcome::Issued {
             chain: chain.to_owned(),
+            not_before: at(0),
             refresh_at: at(100),
             not_after: at(200),
         }
@@ -297,6 +307,9 @@ mod tests {
         assert_eq!(state.next_request(), Some(at(101)));
         assert!(!state.is_request_due(at(100)));
         assert!(state.is_request_due(at(101)));
+        // The clock is set back.
+        assert!(!state.is_request_due(at(-10)));
+        assert!(state.is_request_due(at(-11)));
         state.requested(pending("b", 101));
         assert!(!state.is_request_due(at(150)));
         assert_eq!(state.credentials().unwrap(), first);
