@@ -19,6 +19,8 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use longshore_files::remove_tree;
+
 use super::{
     DataError, DataFile, DataProgress, Manifest, Snapshot, Step,
     check::is_sha256,
@@ -262,7 +264,7 @@ impl DataCache {
             .and_then(|()| self.put_manifest(manifest, sha256))
             .and_then(|()| self.put_tree(&new, sha256));
         if made.is_err() {
-            let _ = tree::remove(&new);
+            let _ = remove_tree(&new);
         }
         made
     }

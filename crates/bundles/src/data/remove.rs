@@ -9,9 +9,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use longshore_files::remove_tree;
 use rustix::fs::{Mode, OFlags};
 
-use super::{DataCache, DataError, KeptData, Manifest, cache::UNFINISHED, tree};
+use super::{DataCache, DataError, KeptData, Manifest, cache::UNFINISHED};
 
 /// How long data counts as used after its last use: the objects of a run that is being submitted,
 /// or the processes of a pod that is starting, do not exist yet.
@@ -43,7 +44,7 @@ impl Removal {
             // Without its manifest, a folder does not count as complete.
             gone(fs::remove_file(&manifest)).map_err(DataError::cache("remove", &manifest))?;
             let folder = cache.tree(&data.sha256);
-            gone(tree::remove(&folder)).map_err(DataError::cache("remove", &folder))?;
+            remove_tree(&folder).map_err(DataError::cache("remove", &folder))?;
             removed.push(data.clone());
         }
         cache.clean()?;
@@ -155,7 +156,7 @@ impl DataCache {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(UNFINISHED) || !known.contains(&name) {
                 let path = entry.path();
-                gone(tree::remove(&path)).map_err(DataError::cache("remove", &path))?;
+                remove_tree(&path).map_err(DataError::cache("remove", &path))?;
             }
         }
         for folder in entries(&self.files())? {

@@ -50,7 +50,7 @@ impl Case {
 impl Drop for Case {
     fn drop(&mut self) {
         for data in self.cache.kept().unwrap_or_default() {
-            let _ = tree::remove(&self.cache.tree(&data.sha256));
+            let _ = longshore_files::remove_tree(&self.cache.tree(&data.sha256));
         }
     }
 }

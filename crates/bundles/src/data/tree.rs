@@ -84,20 +84,3 @@ pub(super) fn sync(folder: &Path) -> Result<(), DataError> {
     let synced = File::open(folder).and_then(|folder| Ok(rustix::fs::syncfs(&folder)?));
     synced.map_err(DataError::cache("write", folder))
 }
-
-/// Removes a folder whose folders have no write permission.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
-    writable(folder)?;
-    fs::remove_dir_all(folder)
-}
-
-fn writable(folder: &Path) -> io::Result<()> {
-    fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            writable(&entry.path())?;
-        }
-    }
-    Ok(())
-}

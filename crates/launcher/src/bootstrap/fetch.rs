@@ -8,6 +8,7 @@ use std::{
 use flate2::read::MultiGzDecoder;
 use longshore_archive::{Unpack, unpack};
 use longshore_diagnosis::names;
+use longshore_files::remove_tree;
 
 use super::{BootstrapError, Places, messages::with_termination_message, source};
 use crate::{
@@ -39,10 +40,7 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
         return Ok(());
     }
     // A restarted container starts from scratch.
-    match fs::remove_dir_all(&work) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write(error)),
-        _ => {}
-    }
+    remove_tree(&work).map_err(write)?;
     fs::create_dir_all(&work).map_err(write)?;
     let Some(bundle) = config.bundle else {
         return Ok(());

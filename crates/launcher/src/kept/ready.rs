@@ -17,6 +17,7 @@ use std::{
 use flate2::read::MultiGzDecoder;
 use longshore_archive::{Limits, Unpack, UnpackError, unpack};
 use longshore_diagnosis::names;
+use longshore_files::remove_tree;
 
 use super::Kept;
 use crate::{
@@ -81,7 +82,7 @@ impl Kept {
         let now = self.ready();
         for folder in entries(&self.all_ready())? {
             if Some(&folder) != now.as_ref() {
-                fs::remove_dir_all(folder)?;
+                remove_tree(&folder)?;
                 continue;
             }
             let is_unfinished = |path: &PathBuf| {
@@ -89,10 +90,7 @@ impl Kept {
                 name.to_string_lossy().starts_with(UNFINISHED)
             };
             for path in entries(&folder)?.into_iter().filter(is_unfinished) {
-                match path.is_dir() {
-                    true => fs::remove_dir_all(path)?,
-                    false => fs::remove_file(path)?,
-                }
+                remove_tree(&path)?;
             }
         }
         Ok(())
@@ -106,7 +104,7 @@ impl Kept {
         match fs::rename(&copy.path, &aside) {
             // A pod took it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            renamed => renamed.and_then(|()| fs::remove_dir_all(aside)),
+            renamed => renamed.and_then(|()| remove_tree(&aside)),
         }
     }
 

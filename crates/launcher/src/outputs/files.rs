@@ -8,6 +8,7 @@ use std::{
     time::SystemTime,
 };
 
+use longshore_files::remove_tree;
 use longshore_model::name;
 
 use super::{Manifest, OutputTask, Outputs, OutputsError};
@@ -196,12 +197,7 @@ impl Outputs {
 
     /// Removes the folder of a run.
     pub(super) fn forget(&self, folder: &Path) -> Result<(), OutputsError> {
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(OutputsError::system("remove", folder)(error))
-            }
-            _ => Ok(()),
-        }
+        remove_tree(folder).map_err(OutputsError::system("remove", folder))
     }
 
     /// Removes the folder of a known run.

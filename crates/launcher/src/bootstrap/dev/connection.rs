@@ -55,10 +55,7 @@ fn remove_leftovers(home: &Path) -> io::Result<()> {
         if !entry.file_name().to_string_lossy().starts_with(STAGING) {
             continue;
         }
-        match entry.file_type()?.is_dir() {
-            true => fs::remove_dir_all(entry.path())?,
-            false => fs::remove_file(entry.path())?,
-        }
+        longshore_files::remove_tree(&entry.path())?;
     }
     Ok(())
 }
