@@ -8,6 +8,8 @@ use crate::store::{Remote, for_data::Effort};
 
 /// The maximum number of objects.
 pub const MOST_OBJECTS: usize = 100_000;
+/// The maximum number of listed objects that are not below the prefix.
+const MOST_OTHERS: usize = 1_000;
 
 /// The objects of a bucket at the time of the listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +46,7 @@ pub fn list_bucket<'a>(
         let prefix = (!prefix.is_empty()).then(|| Path::from(prefix));
         let mut listed = opened.objects.list(prefix.as_ref());
         let (mut files, mut objects) = (Vec::new(), Vec::new());
+        let mut others = 0;
         while let Some(found) = listed.next().await {
             let found = found.map_err(|error| remote.unlisted(&error))?;
             let key = found.location.as_ref();
@@ -56,6 +59,14 @@ pub fn list_bucket<'a>(
             };
             // The prefix itself, as an object: some programs create it for a folder.
             let Some(path) = path.filter(|path| !path.is_empty()) else {
+                others += 1;
+                if others > MOST_OTHERS {
+                    return Err(DataError::Object {
+                        place,
+                        key: key.to_owned(),
+                        problem: "the store lists objects that were not requested".to_owned(),
+                    });
+                }
                 continue;
             };
             if !is_plain(path) {

@@ -1,16 +1,26 @@
-//! The HTTP client of the crate object_store, with one addition: it waits as long as the store
-//! asks for. The crate itself repeats requests after short pauses only, and then fails.
+//! The HTTP client of the crate object_store, with two additions. It waits as long as the store
+//! asks for: the crate itself repeats requests after short pauses only, and then fails. And it
+//! limits responses, which the crate collects in memory.
 
-use std::{pin::Pin, time::SystemTime};
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::SystemTime,
+};
 
+use bytes::Bytes;
+use http_body::{Body, Frame};
 use object_store::{
     ClientOptions,
     client::{
-        HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
-        ReqwestConnector,
+        HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+        HttpResponseBody, HttpService, ReqwestConnector,
     },
 };
-use reqwest::StatusCode;
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, RANGE},
+};
 
 use super::{
     retry::{Pauses, jittered, retry_after},
@@ -44,6 +54,7 @@ impl HttpService for RetryAfter {
     {
         Box::pin(async move {
             let host = request.uri().host().unwrap_or_default().to_owned();
+            let most = longest_response(request.headers());
             let mut pauses = Pauses::default();
             loop {
                 let response = self.0.execute(request.clone()).await?;
@@ -57,12 +68,103 @@ impl HttpService for RetryAfter {
                     .flatten()
                     .and_then(|asked| pauses.allow(asked, MOST_ASKED));
                 let Some(wait) = asked else {
-                    return Ok(response);
+                    return Ok(response.map(|body| limited(body, most)));
                 };
                 let cause = format!("the store at {host} asks to wait ({})", status.as_u16());
                 waits::report(&cause, wait);
                 tokio::time::sleep(jittered(wait)).await;
             }
         })
+    }
+}
+
+/// The maximum size of a response, in bytes. A page of a listing has up to 5,000 objects.
+const LONGEST: u64 = 32 << 20;
+
+/// Returns the maximum size of the response to a request with these headers: the requested part of
+/// an object, which the caller streams, or a page of a listing.
+fn longest_response(headers: &HeaderMap) -> u64 {
+    let range = headers.get(RANGE).and_then(|range| range.to_str().ok());
+    let range = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
+    let size = range.and_then(|(begin, last)| {
+        let (begin, last): (u64, u64) = (begin.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(begin)?.checked_add(1)
+    });
+    size.unwrap_or_default().max(LONGEST)
+}
+
+fn limited(body: HttpResponseBody, most: u64) -> HttpResponseBody {
+    HttpResponseBody::new(Limited { body, left: most })
+}
+
+/// A response that fails when it is longer than permitted. It gives no hint of its size: the crate
+/// allocates that much memory, and a store can claim any size.
+struct Limited {
+    body: HttpResponseBody,
+    left: u64,
+}
+
+impl Body for Limited {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let size = frame
+            .as_ref()
+            .and_then(|frame| frame.as_ref().ok()?.data_ref());
+        let size = size.map_or(0, |data| data.len() as u64);
+        Poll::Ready(match self.left.checked_sub(size) {
+            Some(left) => {
+                self.left = left;
+                frame
+            }
+            None => Some(Err(HttpError::new(HttpErrorKind::Decode, TooLong))),
+        })
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the response of the store is longer than a store's responses are")]
+struct TooLong;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use futures::{StreamExt as _, TryStreamExt as _};
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_object_may_be_as_long_as_requested() {
+        let longest = |range: &str| {
+            let range = [(RANGE, range.parse().unwrap())];
+            longest_response(&range.into_iter().collect())
+        };
+        assert_eq!(longest("bytes=5-104857604"), 100 << 20);
+        for short in ["bytes=5-6", "bytes=6-5", "bytes=5-", "bytes=-5", "x"] {
+            assert_eq!(longest(short), LONGEST, "{short}");
+        }
+        let all = format!("bytes=0-{}", u64::MAX);
+        assert_eq!(longest(&all), LONGEST);
+        assert_eq!(longest_response(&HeaderMap::new()), LONGEST);
+    }
+
+    #[tokio::test]
+    async fn a_longer_response_is_an_error() {
+        let read = async |most| {
+            let body = HttpResponseBody::from(vec![7; 100]);
+            let read = limited(body, most).bytes_stream();
+            read.map(|bytes| bytes.map(|bytes| bytes.len()))
+                .try_collect::<Vec<_>>()
+                .await
+        };
+        assert_eq!(read(100).await.unwrap(), [100]);
+        let error = read(99).await.unwrap_err();
+        let source = std::error::Error::source(&error).unwrap();
+        assert!(source.to_string().contains("longer"), "{source}");
     }
 }

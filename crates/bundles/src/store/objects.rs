@@ -16,6 +16,8 @@ use super::{
 
 /// How often interrupted responses are requested again.
 const REPETITIONS: u32 = 2;
+/// The maximum number of objects in a folder that is listed.
+const MOST_LISTED: usize = 1_000_000;
 
 /// Access to objects of a store with the client's credentials.
 pub struct StoreObjects {
@@ -115,7 +117,9 @@ impl StoreObjects {
         let path = self.remote.key(folder);
         let list = || async {
             let found = self.opened.objects.list(Some(&path));
+            // One more than allowed.
             found
+                .take(MOST_LISTED + 1)
                 .map_ok(|object| {
                     let below = object.location.as_ref().strip_prefix(path.as_ref());
                     let name = below.unwrap_or_default().trim_start_matches('/');
@@ -125,6 +129,12 @@ impl StoreObjects {
                 .await
         };
         match repeated(list).await {
+            Ok(found) if found.len() > MOST_LISTED => Err(StoreError::Object {
+                action: "list outputs",
+                store: self.remote.to_string(),
+                problem: format!("{folder} has more than {MOST_LISTED} objects"),
+                remedy: "delete objects that do not belong there".to_owned(),
+            }),
             Ok(found) => Ok(Some(found)),
             Err(error) if matches!(reason(&error).0, Cause::Denied) => Ok(None),
             Err(error) => Err(self.remote.no_object("list outputs", &error)),

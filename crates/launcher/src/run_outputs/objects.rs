@@ -67,8 +67,15 @@ pub(super) async fn read(
     }
     let mut stream = objects.stream(key, range).await?;
     let mut read = Vec::new();
+    // A store may send more than was requested.
     while let Some(bytes) = stream.try_next().await? {
         read.extend_from_slice(&bytes);
+        if read.len() as u64 > size {
+            return Err(OutputsError::Damaged {
+                path: key.to_owned(),
+                problem: format!("it has more than the requested {size} bytes"),
+            });
+        }
     }
     match read.len() as u64 == size {
         true => Ok(read.into()),
