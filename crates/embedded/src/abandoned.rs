@@ -13,6 +13,9 @@ use crate::{layout::Layout, lock::Lock};
 
 /// The name prefix of these folders.
 pub(crate) const PREFIX: &str = "longshore-";
+/// The name of the file that distinguishes them from the data folder that a user has in the same
+/// place.
+pub(crate) const MARK: &str = "temporary";
 /// A younger folder can belong to a cluster that has not taken its lock yet.
 const MINIMUM_AGE: Duration = Duration::from_secs(60);
 
@@ -39,9 +42,10 @@ fn remove(parent: &Path, now: SystemTime) {
             continue;
         }
         let lock = Layout::new(entry.path()).lock();
-        // A folder without a lock file is not a cluster's. A cluster whose lock is
+        // A folder without a lock file is not a cluster's. A temporary cluster whose lock is
         // free is abandoned.
         if lock.exists()
+            && entry.path().join(MARK).exists()
             && let Ok(Some(_held)) = Lock::try_exclusive(&lock)
         {
             let _ = longshore_files::remove_tree(&entry.path());
@@ -57,23 +61,26 @@ mod tests {
     #[test]
     fn only_folders_of_abandoned_clusters_are_removed() {
         let parent = tempfile::tempdir().unwrap();
-        let folder = |name: &str, has_lock: bool| {
+        let folder = |name: &str, files: &[&str]| {
             let path = parent.path().join(name);
             fs::create_dir(&path).unwrap();
-            if has_lock {
-                fs::write(path.join("lock"), "").unwrap();
+            for file in files {
+                fs::write(path.join(file), "").unwrap();
             }
             path
         };
-        let abandoned = folder("longshore-a", true);
-        let (other, running) = (folder("longshore-b", false), folder("longshore-c", true));
-        let foreign = folder("x-longshore", true);
+        let abandoned = folder("longshore-a", &["lock", MARK]);
+        let other = folder("longshore-b", &[MARK]);
+        let running = folder("longshore-c", &["lock", MARK]);
+        let foreign = folder("x-longshore", &["lock", MARK]);
+        // A user's cluster that is not running.
+        let data = folder("longshore-data", &["lock", "objects"]);
         let lock = Lock::try_exclusive(&running.join("lock")).unwrap();
         remove(parent.path(), SystemTime::now());
         assert!(abandoned.exists(), "a young folder must not be removed");
         remove(parent.path(), SystemTime::now() + 2 * MINIMUM_AGE);
         assert!(!abandoned.exists());
-        assert!(other.exists() && running.exists() && foreign.exists());
+        assert!(other.exists() && running.exists() && foreign.exists() && data.exists());
         drop(lock);
     }
 }

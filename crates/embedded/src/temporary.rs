@@ -28,7 +28,10 @@ impl TemporaryFolder {
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir()
             .map_err(Error::file("create a folder in", parent))?;
-        Ok(Self(folder.keep()))
+        let folder = Self(folder.keep());
+        let mark = folder.path().join(abandoned::MARK);
+        fs::write(&mark, "").map_err(Error::file("create", &mark))?;
+        Ok(folder)
     }
 
     pub(crate) fn path(&self) -> &Path {
