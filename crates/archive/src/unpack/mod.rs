@@ -3,6 +3,7 @@
 mod headers;
 
 use std::{
+    collections::HashSet,
     fs,
     io::{self, Read, Seek as _, Write as _},
     os::unix::{
@@ -118,6 +119,7 @@ pub fn unpack(
         options,
         transferred: Transferred::default(),
         entries: 0,
+        folders: HashSet::new(),
     };
     let mut entries = archive.entries().map_err(UnpackError::Read)?;
     loop {
@@ -152,12 +154,19 @@ fn headers_too_large(path: &Path) -> UnpackError {
     refused(path, &problem)
 }
 
+/// The maximum number of folders to remember. Without them, each entry of a deep folder would
+/// require a system call for each folder in its path.
+const MOST_FOLDERS: usize = 4096;
+
 struct Unpacking<'a> {
     target: &'a Path,
     options: &'a Unpack,
     transferred: Transferred,
     /// The number of entries in the archive, and of folders created for their paths.
     entries: u64,
+    /// Folders that exist, relative to the target. Only this process changes the target, so they
+    /// remain folders.
+    folders: HashSet<PathBuf>,
 }
 
 impl Unpacking<'_> {
@@ -232,9 +241,16 @@ impl Unpacking<'_> {
 
     /// Creates the parent folders of an entry. None of them may be a link.
     fn create_parents(&mut self, inside: &Path, shown: &Path) -> Result<(), UnpackError> {
-        let mut full = self.target.to_owned();
-        for part in inside.parent().into_iter().flat_map(Path::components) {
-            full.push(part);
+        let Some(parent) = inside.parent() else {
+            return Ok(());
+        };
+        let is_known = |folder: &&Path| self.folders.contains(*folder);
+        let known = parent.ancestors().find(is_known).unwrap_or(Path::new(""));
+        let unknown = parent.strip_prefix(known).unwrap_or(parent).to_owned();
+        let mut folder = known.to_owned();
+        for part in unknown.components() {
+            folder.push(part);
+            let full = self.target.join(&folder);
             match full.symlink_metadata() {
                 Ok(found) if found.is_dir() => {}
                 Ok(found) if found.is_symlink() => {
@@ -246,6 +262,10 @@ impl Unpacking<'_> {
                     create_folder(&full).map_err(|source| write_error(&full, source))?;
                 }
             }
+            if self.folders.len() >= MOST_FOLDERS {
+                self.folders.clear();
+            }
+            self.folders.insert(folder.clone());
         }
         Ok(())
     }

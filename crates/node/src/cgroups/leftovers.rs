@@ -19,10 +19,10 @@ pub(super) fn remove(folder: &Path) {
         }
         let path = entry.path();
         // The lock is held until the group is removed, so that no other agent interferes.
-        if let Ok(Some(_lock)) = group::lock(&path) {
-            if !group::remove(&path) {
-                tracing::debug!(folder = %path.display(), "a cgroup of an earlier agent remains");
-            }
+        if let Ok(Some(_lock)) = group::lock(&path)
+            && !group::remove(&path)
+        {
+            tracing::debug!(folder = %path.display(), "a cgroup of an earlier agent remains");
         }
     }
 }

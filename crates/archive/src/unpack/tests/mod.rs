@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod headers;
+mod scale;
 
 use proptest::prelude::*;
 
