@@ -122,7 +122,7 @@ impl Body for Limited {
                 self.left = left;
                 frame
             }
-            None => Some(Err(HttpError::new(HttpErrorKind::Decode, TooLong))),
+            None => Some(Err(HttpError::new(HttpErrorKind::Unknown, TooLong))),
         })
     }
 }

@@ -190,3 +190,68 @@ impl StoreObjects {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::{
+        io::{BufRead as _, BufReader, Write as _},
+        net::{TcpListener, TcpStream},
+    };
+
+    use crate::store::Store;
+
+    use super::*;
+
+    /// A store that sends these headers and then never ends.
+    fn endless(headers: &'static str) -> StoreObjects {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answer = move |stream: TcpStream| {
+            let mut lines = BufReader::new(&stream).lines();
+            while lines.next()?.ok()?.len() > 2 {}
+            let mut stream = &stream;
+            stream.write_all(headers.as_bytes()).ok()?;
+            let chunk = [b"10000\r\n", &[b' '; 0x10000][..], b"\r\n"].concat();
+            while stream.write_all(&chunk).is_ok() {}
+            Some(())
+        };
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || answer(stream));
+            }
+        });
+        let Store::Remote(remote) = Store::parse("s3://bucket/prefix").unwrap() else {
+            unreachable!("the URL of a bucket");
+        };
+        let settings = [
+            ("AWS_ENDPOINT_URL", &*url),
+            ("AWS_ALLOW_HTTP", "true"),
+            ("AWS_ACCESS_KEY_ID", "id"),
+            ("AWS_SECRET_ACCESS_KEY", "key"),
+            ("AWS_REGION", "region"),
+        ];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        remote.objects(&settings).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_store_cannot_fill_the_memory() {
+        let chunked = "transfer-encoding: chunked\r\n\r\n";
+        let listing = Box::leak(format!("HTTP/1.1 200 OK\r\n{chunked}").into_boxed_str());
+        let error = endless(listing).list("outputs").await.unwrap_err();
+        assert!(error.to_string().contains("longer"), "{error}");
+        // It claims a size that no machine has.
+        let claim = "HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000000\r\n\r\n";
+        let error = endless(claim).list("outputs").await.unwrap_err();
+        assert!(error.to_string().contains("longer"), "{error}");
+        let part = "HTTP/1.1 206 Partial Content\r\ncontent-range: bytes 0-9/100\r\n\
+                    last-modified: Thu, 01 Jan 2026 00:00:00 GMT\r\netag: \"a\"\r\n\
+                    content-length: 1000000000000000000\r\n\r\n";
+        let error = endless(part).read("key", 0..10).await.unwrap_err();
+        assert!(error.to_string().contains("longer"), "{error}");
+        let refusal = format!("HTTP/1.1 403 Forbidden\r\n{chunked}");
+        let refusal = Box::leak(refusal.into_boxed_str());
+        assert!(endless(refusal).size("key").await.is_err());
+    }
+}
