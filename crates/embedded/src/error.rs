@@ -146,6 +146,18 @@ fn reason(message: &Option<String>) -> String {
 }
 
 impl Error {
+    /// Returns true if the file system has no space, or became read-only.
+    pub(crate) fn is_storage(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let Self::File { source, .. } = self else {
+            return false;
+        };
+        matches!(
+            source.kind(),
+            StorageFull | QuotaExceeded | ReadOnlyFilesystem
+        )
+    }
+
     pub(crate) fn file(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -31,21 +31,21 @@ fn outcome(
 impl Lock {
     /// Takes the exclusive lock; `None` if another process holds the lock.
     pub(crate) fn try_exclusive(path: &Path) -> Result<Option<Self>, Error> {
-        let file = files::open(path)?;
+        let file = files::open_lock(path)?;
         let result = file.try_lock();
         outcome(file, path, result)
     }
 
     /// Takes a shared lock; `None` if another process holds the lock exclusively.
     pub(crate) fn try_shared(path: &Path) -> Result<Option<Self>, Error> {
-        let file = files::open(path)?;
+        let file = files::open_lock(path)?;
         let result = file.try_lock_shared();
         outcome(file, path, result)
     }
 
     /// Waits for the exclusive lock. Blocks the thread.
     pub(crate) fn exclusive(path: &Path) -> Result<Self, Error> {
-        let file = files::open(path)?;
+        let file = files::open_lock(path)?;
         file.lock().map_err(Error::file("lock", path))?;
         Ok(Self { file })
     }

@@ -75,7 +75,7 @@ pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
             let text = format!("the run {} was started in the meantime", name(new));
             return Err(Error::new(Kind::Failed, text).hint("run `longshore down` again"));
         }
-        stop.announce(&record, CAUSE)?;
+        stop.announce(&record, CAUSE);
         stop_runs(&layout, &record, &runs, &stop).await;
     }
     ui::line(match stop.stop(CAUSE).await? {

@@ -23,6 +23,7 @@ mod excluded_files;
 mod expectations;
 mod file_permissions;
 mod forward;
+mod full_disk;
 mod help;
 mod hints;
 mod history;

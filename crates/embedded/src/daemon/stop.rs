@@ -28,7 +28,8 @@ pub enum Stopped {
 #[derive(Debug)]
 pub struct Stop {
     layout: Layout,
-    _gate: Lock,
+    /// `None` if the file system can create no file.
+    _gate: Option<Lock>,
 }
 
 impl Stop {
@@ -41,7 +42,15 @@ impl Stop {
         layout.create()?;
         let begin = Instant::now();
         loop {
-            if let Some(gate) = Lock::try_exclusive(&layout.gate())? {
+            let gate = match Lock::try_exclusive(&layout.gate()) {
+                Ok(gate) => gate.map(Some),
+                Err(error) if error.is_storage() => {
+                    tracing::warn!(%error, "other commands can start to use the cluster meanwhile");
+                    Some(None)
+                }
+                Err(error) => return Err(error),
+            };
+            if let Some(gate) = gate {
                 return Ok(Self {
                     layout: layout.clone(),
                     _gate: gate,
@@ -59,12 +68,13 @@ impl Stop {
     }
 
     /// Records why the cluster is stopped before it is. This is needed because a
-    /// cluster on demand can stop by itself as soon as its runs have been stopped.
-    ///
-    /// # Errors
-    /// A file cannot be written.
-    pub fn announce(&self, record: &Record, cause: &str) -> Result<(), Error> {
-        End::now(record.pid, record.process_start, cause).write(&self.layout)
+    /// cluster on demand can stop by itself as soon as its runs have been stopped. A full disk
+    /// does not prevent the stop.
+    pub fn announce(&self, record: &Record, cause: &str) {
+        let end = End::now(record.pid, record.process_start, cause);
+        if let Err(error) = end.write(&self.layout) {
+            tracing::warn!(%error, "cannot record why the cluster is stopped");
+        }
     }
 
     /// Waits until no command uses the cluster, or until the timeout. Commands that
@@ -94,17 +104,17 @@ impl Stop {
     pub async fn stop(self, cause: &str) -> Result<Stopped, Error> {
         let layout = &self.layout;
         let State::Running(record) = find(layout).await? else {
-            files::remove_optional(&layout.record())?;
+            remove_record(layout);
             return Ok(Stopped::NotRunning);
         };
-        self.announce(&record, cause)?;
+        self.announce(&record, cause);
         signal(&record, Signal::TERM, layout)?;
         if wait_until_free(layout, &record, TRANSITION_TIMEOUT).await? {
             return Ok(Stopped::Kindly(record));
         }
         signal(&record, Signal::KILL, layout)?;
         if wait_until_free(layout, &record, TRANSITION_TIMEOUT).await? {
-            files::remove_optional(&layout.record())?;
+            remove_record(layout);
             return Ok(Stopped::Killed(record));
         }
         Err(Error::Stuck {
@@ -121,6 +131,13 @@ impl Stop {
 /// See [`Stop::begin`] and [`Stop::stop`].
 pub async fn stop(layout: &Layout, cause: &str) -> Result<Stopped, Error> {
     Stop::begin(layout).await?.stop(cause).await
+}
+
+/// Removes the record of a process that has ended. A record that stays has no effect.
+fn remove_record(layout: &Layout) {
+    if let Err(error) = files::remove_optional(&layout.record()) {
+        tracing::warn!(%error, "the record of a cluster that has ended remains");
+    }
 }
 
 fn signal(record: &Record, signal: Signal, layout: &Layout) -> Result<(), Error> {
