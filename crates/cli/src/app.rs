@@ -3,7 +3,8 @@
 use std::{
     error::Error as _,
     process::ExitCode,
-    sync::{Arc, Mutex},
+    sync::{Arc, Barrier, Mutex},
+    time::Duration,
 };
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
@@ -189,13 +190,36 @@ fn runtime(is_server: bool) -> crate::error::Result<tokio::runtime::Runtime> {
         let processors = std::thread::available_parallelism().map_or(2, usize::from);
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         builder.worker_threads(processors.max(2));
+        builder.thread_name(SERVER_THREADS);
+        builder.thread_keep_alive(ALWAYS);
         builder
     } else {
         tokio::runtime::Builder::new_current_thread()
     };
-    builder.enable_all().build().map_err(|error| {
+    let runtime = builder.enable_all().build().map_err(|error| {
         crate::error::Error::new(Kind::Failed, format!("cannot start the runtime: {error}"))
-    })
+    })?;
+    if is_server {
+        reserve_threads(&runtime);
+    }
+    Ok(runtime)
+}
+
+/// The name of a server's threads.
+const SERVER_THREADS: &str = "longshore-run";
+/// Longer than a process lives.
+const ALWAYS: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+/// The number of threads for blocking work that a server always has.
+const RESERVED_THREADS: usize = 4;
+
+/// Starts threads for blocking work, which remain: pods can use up the threads of the system, and
+/// the runtime panics if it cannot start the first one then.
+fn reserve_threads(runtime: &tokio::runtime::Runtime) {
+    let barrier = Arc::new(Barrier::new(RESERVED_THREADS));
+    for _ in 0..RESERVED_THREADS {
+        let barrier = barrier.clone();
+        runtime.spawn_blocking(move || barrier.wait());
+    }
 }
 
 /// Writes logs to standard error: always for servers, and for other commands if the environment
@@ -216,5 +240,33 @@ fn start_log(command: &Command) {
             .with_writer(std::io::stderr)
             .with_ansi(ui::draws_progress() && !env::no_color())
             .init(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The number of this process's threads that a server's runtime has started.
+    fn server_threads() -> usize {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        let names =
+            threads.map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+        let is_server =
+            |name: &Option<String>| name.as_deref().map(str::trim) == Some(SERVER_THREADS);
+        names.filter(is_server).count()
+    }
+
+    #[test]
+    fn a_server_has_threads_for_blocking_work_before_there_is_any() {
+        let _runtime = runtime(true).unwrap();
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        let expected = processors.max(2) + RESERVED_THREADS;
+        let begin = std::time::Instant::now();
+        while server_threads() < expected {
+            assert!(begin.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
