@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use crate::machine::{Machine, Running, eventually};
+use crate::machine::{Answer, Machine, Running, eventually};
 
 /// A program that takes a moment to save its state.
 const PROGRAM: &str = r#"
@@ -71,6 +71,14 @@ impl Task {
         pods.trim().rsplit('/').next().unwrap().to_owned()
     }
 
+    /// Waits until the run has another pod, whose program runs.
+    fn runs_again(&self, name: &str) {
+        eventually("the task runs again", || {
+            let log = self.machine.longshore(&["logs", name]).out;
+            log.matches("training").count() == 2
+        });
+    }
+
     #[track_caller]
     fn saves(&self, times: usize) {
         eventually("the program has saved its state", || {
@@ -98,6 +106,53 @@ fn a_deleted_pod() {
     let pod = task.pod();
     task.machine.longshore(&["delete", "pod", &pod]).expect(0);
     task.saves(1);
+}
+
+/// The eviction of a pod, for example to drain a node, and its preemption.
+#[test]
+fn an_evicted_and_a_preempted_pod() {
+    let task = Task::new();
+    let name = task.start(&["--cpu", "500m", "--retries", "5"]);
+    let evict = "
+        field() { sed -n \"s/.*$1: *//p\" \"$KUBECONFIG\" | tr -d '\"'; }
+        curl --silent --show-error --fail --insecure --output /dev/null \
+            --header \"Authorization: Bearer $(field token)\" \
+            --header 'Content-Type: application/json' --data \"$EVICTION\" \
+            \"$(field server)/api/v1/namespaces/default/pods/$POD/eviction\"";
+    let pod = task.pod();
+    let eviction = serde_json::json!({
+        "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod},
+    });
+    let mut evict = task.machine.shell(evict);
+    evict.env("KUBECONFIG", task.machine.data().join("kubeconfig"));
+    evict.env("POD", pod).env("EVICTION", eviction.to_string());
+    Answer::new(&evict.output().unwrap()).expect(0);
+    task.saves(1);
+    task.runs_again(&name);
+
+    let class = serde_json::json!({
+        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+        "metadata": {"name": "high"}, "value": 1000,
+    });
+    task.machine.write("class.json", &class.to_string());
+    let create = ["create", "-f", "class.json"];
+    task.machine.longshore(&create).expect(0);
+    let nodes = ["get", "nodes", "--output", "json"];
+    let nodes = task.machine.longshore(&nodes).expect(0).json();
+    let cpus = &nodes["items"][0]["status"]["allocatable"]["cpu"];
+    let cpus = cpus.as_str().unwrap();
+    let preempt = [
+        "run",
+        "--no-code",
+        "--priority-class",
+        "high",
+        "--cpu",
+        cpus,
+        "--",
+        "true",
+    ];
+    task.machine.longshore(&preempt).expect(0);
+    task.saves(2);
 }
 
 #[test]
