@@ -71,6 +71,16 @@ impl Run {
         Ok(pods)
     }
 
+    /// Lists the Jobs, and then the pods: a pod that a Job counts as ended has ended in a list that
+    /// begins later, but perhaps not in one that is read at the same time.
+    pub(crate) async fn list_jobs_and_pods(
+        &self,
+        cluster: &Cluster,
+    ) -> Result<(Vec<JobEvidence>, Vec<Item<Pod>>), longshore_client::Error> {
+        let jobs = self.found_jobs(cluster).await?;
+        Ok((jobs, self.list_pods(cluster).await?))
+    }
+
     /// Whether a pod with the run's label belongs to this run.
     pub(crate) fn has_pod(&self, pod: &Item<Pod>) -> bool {
         self.schedule.is_none()

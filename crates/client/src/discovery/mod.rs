@@ -18,6 +18,9 @@ use responses::{Aggregated, CoreVersions, Group, Groups, Resources, ServedKind};
 
 /// The remedy for a kind that the cluster does not serve.
 const LIST_HINT: &str = "`kubectl api-resources` lists the available kinds";
+/// The maximum size of a response in bytes: a thousand times that of a usual cluster. Several are
+/// read at once.
+const MAX_BYTES: usize = 32 << 20;
 const EMPTY_KIND: &str = "the kind is empty: give a name such as \"pods\", or \"v1\" and \"Pod\"";
 
 /// The kinds of a cluster, once they have been discovered. Each version of a kind is an
@@ -216,6 +219,7 @@ async fn group_version(
 async fn read(transport: &Transport, path: &str, accept: &'static str) -> Result<Value> {
     let mut call = Call::get(path);
     call.accept = accept;
+    call.max_bytes = MAX_BYTES;
     transport.json(&call).await
 }
 

@@ -8,7 +8,7 @@ use kube_client::client::Body;
 /// The maximum size of a body that is read into memory, in bytes. A list of 500 objects of the
 /// maximum size that etcd stores by default has three times as many, which no cluster was seen
 /// to return; a larger body more likely comes from a server that never ends it.
-pub(super) const MAX_BODY_BYTES: usize = 256 << 20;
+pub(crate) const MAX_BODY_BYTES: usize = 256 << 20;
 
 /// The maximum size of the body of an error response, in bytes.
 const MAX_ERROR_BYTES: usize = 16 << 20;
@@ -18,7 +18,7 @@ const MAX_ERROR_BYTES: usize = 16 << 20;
 pub(super) enum ReadError {
     /// The connection failed.
     Connection(kube_client::Error),
-    /// The body is larger than [`MAX_BODY_BYTES`].
+    /// The body is larger than the limit.
     TooLarge,
 }
 
@@ -38,12 +38,13 @@ pub(super) async fn read_error(response: Response<Body>) -> Bytes {
     begin.freeze()
 }
 
-/// Reads the whole body into one buffer. The buffer grows in place and no chunks are
+/// Reads the whole body, at most `max_bytes`, into one buffer. The buffer grows in place and no chunks are
 /// kept, so that the memory in use stays close to the size of the body. The `expected` size in
 /// bytes is used if the response has no `Content-Length` header. `inspect` is called with the
 /// body read so far, after each chunk, until it returns false.
 pub(super) async fn read(
     response: Response<Body>,
+    max_bytes: usize,
     expected: usize,
     mut inspect: impl FnMut(&[u8]) -> bool,
 ) -> Result<Bytes, ReadError> {
@@ -51,10 +52,10 @@ pub(super) async fn read(
         .headers()
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
+    if declared.is_some_and(|length| length > max_bytes) {
         return Err(ReadError::TooLarge);
     }
-    let declared = declared.unwrap_or(expected.min(MAX_BODY_BYTES));
+    let declared = declared.unwrap_or(expected.min(max_bytes));
     let mut body = response.into_body();
     let mut whole = BytesMut::new();
     let (mut first, mut inspects): (Option<Bytes>, bool) = (None, true);
@@ -63,7 +64,7 @@ pub(super) async fn read(
             continue;
         };
         let length = first.as_ref().map_or(whole.len(), Bytes::len);
-        if length + data.len() > MAX_BODY_BYTES {
+        if length + data.len() > max_bytes {
             return Err(ReadError::TooLarge);
         }
         match first.take() {

@@ -9,6 +9,7 @@ use kube_client::client::Body;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 
+use super::body::MAX_BODY_BYTES;
 use crate::error::{Error, Result};
 
 /// The characters that are percent-encoded in a path segment or a query value: all but
@@ -37,6 +38,8 @@ pub(crate) struct Call {
     /// Whether the request is sent only once, even if the server is busy or the connection
     /// is lost.
     pub(crate) once: bool,
+    /// The maximum size of the response in bytes.
+    pub(crate) max_bytes: usize,
 }
 
 pub(crate) const JSON: &str = "application/json";
@@ -51,6 +54,7 @@ impl Call {
             accept: JSON,
             body: Bytes::new(),
             once: false,
+            max_bytes: MAX_BODY_BYTES,
         }
     }
 

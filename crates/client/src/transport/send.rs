@@ -48,7 +48,7 @@ impl Transport {
     /// called with the body read so far, until it returns false.
     ///
     /// # Errors
-    /// [`Error::Decode`] if it is larger than [`MAX_BODY_BYTES`].
+    /// [`Error::Decode`] if it is larger than [`Call::max_bytes`].
     pub(crate) async fn read(
         &self,
         call: &Call,
@@ -59,17 +59,12 @@ impl Transport {
         tokio::select! {
             biased;
             () = self.closed().cancelled() => Err(Error::Closed),
-            bytes = body::read(response, expected, inspect) => bytes.map_err(|error| match error {
-                ReadError::Connection(error) => self.unreachable(&error),
-                ReadError::TooLarge => {
-                    let mebibytes = MAX_BODY_BYTES >> 20;
-                    let problem = format!(
-                        "it is larger than {mebibytes} MiB: select fewer objects, by namespace or \
-                         labels, or read them page by page"
-                    );
-                    Error::decode(call.response_name(), problem)
-                }
-            })
+            bytes = body::read(response, call.max_bytes, expected, inspect) => {
+                bytes.map_err(|error| match error {
+                    ReadError::Connection(error) => self.unreachable(&error),
+                    ReadError::TooLarge => too_large(call),
+                })
+            }
         }
     }
 
@@ -139,4 +134,13 @@ impl Transport {
             problem: explain(error),
         }
     }
+}
+
+fn too_large(call: &Call) -> Error {
+    let mut problem = format!("it is larger than {} MiB", call.max_bytes >> 20);
+    if call.max_bytes == MAX_BODY_BYTES {
+        problem
+            .push_str(": select fewer objects, by namespace or labels, or read them page by page");
+    }
+    Error::decode(call.response_name(), problem)
 }

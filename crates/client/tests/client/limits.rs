@@ -37,6 +37,15 @@ async fn an_endless_body_ends_at_the_limit() {
 }
 
 #[tokio::test]
+async fn endless_discovery_ends_at_a_limit_of_its_own() {
+    let endless = || Answer::Endless(200, Bytes::from(vec![b' '; 4 << 20]));
+    let fake = Fake::new([endless(), endless()]);
+    let cluster = fake.cluster();
+    let outcome = cluster.kind("widgets").await;
+    assert_refused(outcome, "the response to GET /api", "larger than 32 MiB");
+}
+
+#[tokio::test]
 async fn an_endless_error_response_is_quoted_in_part() {
     let fake = Fake::new([Answer::Endless(403, Bytes::from(vec![b'x'; 1 << 20]))]);
     let error = fake.cluster().pods().list().await.unwrap_err();

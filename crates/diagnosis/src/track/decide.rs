@@ -33,8 +33,9 @@ impl Track {
             .recorded_end()
             .or_else(|| self.cluster_stopped())
             .or_else(|| self.cancelled());
+        // The pods whose logs belong to it may not be seen yet.
         let found = seen
-            .map(|found| (found, false))
+            .map(|found| (found, true))
             .or_else(|| self.first_end())
             .or_else(|| Some((self.success()?, false)))
             .or_else(|| Some((self.removed()?, true)))

@@ -68,11 +68,6 @@ impl DeletedLogs {
         self.owners.extend(controller);
     }
 
-    /// The UIDs of deleted pods whose logs are read.
-    pub(super) fn uids(&self) -> &BTreeSet<String> {
-        &self.uids
-    }
-
     /// Finds the logs of the run, whose objects are these.
     pub(super) async fn find(&mut self, pods: &[PodFacts], jobs: &[JobEvidence]) -> RunLogs {
         // A run that is about to be created has none.

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the logs that belong to the outcome may be silent before the outcome is reported
-/// without them.
+/// How long the logs that belong to the outcome, and those of pods that have ended, may be silent
+/// before the outcome is reported without them.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The logs of other tasks are read until they have been silent for this long.
+/// The logs of other tasks, which go on, are read until they have been silent for this long.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
 /// The maximum time to read them.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -19,7 +19,8 @@ pub(super) struct Reading {
     pub(super) progress: u64,
     /// Whether they wait for the receiver of the events.
     pub(super) is_blocked: bool,
-    /// Whether a log that belongs to the outcome is being read.
+    /// Whether a log is being read that belongs to the outcome, or that has an end because its pod
+    /// has ended.
     pub(super) evidence: bool,
     /// Whether any log is being read.
     pub(super) any: bool,

@@ -389,7 +389,7 @@ impl EventLoop {
                 }
                 Step::Ended { uid } => self.logs.pod_ended(&uid),
                 // The watches may lag behind.
-                Step::Decided { unseen: true, .. } if !self.recheck.is_listed(Instant::now()) => {
+                Step::Decided { unseen: true, .. } if !self.recheck.is_listed() => {
                     self.track.reconsider();
                     self.recheck.request();
                 }
@@ -473,8 +473,10 @@ impl EventLoop {
             self.see_pod(&Change::Upsert(pod)).await?;
         }
         // Only now: before this point, the state mixes old and new objects.
-        self.recheck.processed(Instant::now());
-        self.see(Seen::Tick).await
+        self.recheck.processed();
+        let seen = self.see(Seen::Tick).await;
+        self.recheck.expire();
+        seen
     }
 
     /// Reports the end once the outcome is decided and the logs have been read. Returns whether
@@ -486,9 +488,8 @@ impl EventLoop {
         let reading = Reading {
             progress: self.liveness.progress(),
             is_blocked: self.events.capacity() == 0,
-            // Logs of deleted pods are complete, and are read to their end.
             evidence: self.logs.is_any_open_of(&decided.evidence)
-                || self.logs.is_any_open_of(self.deleted.uids()),
+                || self.logs.is_any_open_of_ended(),
             any: self.logs.is_any_open(),
         };
         let drained = decided.drain.check(reading, now);
@@ -499,9 +500,9 @@ impl EventLoop {
         if self.stops && self.lingering.is_any() {
             return Ok(false);
         }
-        // A silent reader has delivered everything, unless its log belongs to the outcome.
+        // A silent reader of a pod that goes on has delivered everything.
         for (uid, source, attempt) in self.logs.give_up() {
-            if !is_quiet || evidence.contains(&uid) {
+            if !is_quiet || evidence.contains(&uid) || self.logs.has_ended(&uid) {
                 let cause = GapCause::TimedOut;
                 self.report_gap(source, attempt, cause).await?;
             }

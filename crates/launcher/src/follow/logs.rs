@@ -135,6 +135,17 @@ impl Logs {
         self.open.keys().any(|(uid, _)| pods.contains(uid))
     }
 
+    /// Whether a log of a pod that has ended is being read: it has an end, so silence does not
+    /// mean that all of it was read.
+    pub(super) fn is_any_open_of_ended(&self) -> bool {
+        self.open.keys().any(|(uid, _)| self.has_ended(uid))
+    }
+
+    /// Whether a pod has ended.
+    pub(super) fn has_ended(&self, uid: &str) -> bool {
+        self.over.get(uid).is_some_and(|over| *over.borrow())
+    }
+
     /// Whether logs are read from their beginning, so that lines of earlier attempts are missing.
     pub(super) fn is_whole(&self) -> bool {
         let context = self.context.as_ref();

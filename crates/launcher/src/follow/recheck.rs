@@ -4,20 +4,18 @@
 use std::time::Duration;
 
 use longshore_client::{Cluster, Item, kinds};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::run::Run;
 
 /// The timeout for listing all objects.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long a list of all objects stays valid.
-const LIST_VALIDITY: Duration = Duration::from_secs(3);
 
-/// Whether a list is requested, and when the objects were last listed.
+/// Whether a list is requested, and whether the state is that of a list.
 #[derive(Debug, Default)]
 pub(super) struct Recheck {
     is_requested: bool,
-    listed_at: Option<Instant>,
+    is_listed: bool,
 }
 
 /// The current objects of a run.
@@ -27,10 +25,9 @@ pub(super) struct Listed {
 }
 
 impl Recheck {
-    /// Whether the objects were listed recently.
-    pub(super) fn is_listed(&self, now: Instant) -> bool {
-        self.listed_at
-            .is_some_and(|listed_at| now.duration_since(listed_at) < LIST_VALIDITY)
+    /// Whether the state is that of a list, without later changes.
+    pub(super) fn is_listed(&self) -> bool {
+        self.is_listed
     }
 
     pub(super) fn request(&mut self) {
@@ -43,20 +40,30 @@ impl Recheck {
     }
 
     /// Records that all listed objects have been processed.
-    pub(super) fn processed(&mut self, now: Instant) {
+    pub(super) fn processed(&mut self) {
         *self = Self {
             is_requested: false,
-            listed_at: Some(now),
+            is_listed: true,
         };
+    }
+
+    /// Records that the state may change again.
+    pub(super) fn expire(&mut self) {
+        self.is_listed = false;
     }
 }
 
-/// Lists all pods and Jobs; `None` if the cluster does not answer.
+/// Lists all Jobs and then all pods; `None` if the cluster does not answer. A pod that a Job counts as
+/// ended has ended in the later list.
 pub(super) async fn list(cluster: &Cluster, run: &Run) -> Option<Listed> {
     let (pods, jobs) = (run.pods(cluster).ok()?, run.jobs(cluster).ok()?);
-    let both = async { futures::try_join!(pods.list(), jobs.list()) };
-    match timeout(LIST_TIMEOUT, both).await.ok()? {
-        Ok((pods, jobs)) => Some(Listed {
+    let both = async {
+        let jobs = jobs.list().await?;
+        Ok((jobs, pods.list().await?))
+    };
+    let listed: Result<_, longshore_client::Error> = timeout(LIST_TIMEOUT, both).await.ok()?;
+    match listed {
+        Ok((jobs, pods)) => Some(Listed {
             pods: pods.items,
             jobs: jobs.items,
         }),
@@ -72,24 +79,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_valid_for_a_while_and_answers_the_request() {
-        let now = Instant::now();
+    fn a_list_answers_the_request_and_is_valid_until_the_state_changes() {
         let mut recheck = Recheck::default();
-        assert!(!recheck.is_listed(now));
+        assert!(!recheck.is_listed());
         recheck.request();
         assert!(recheck.take_request());
         assert!(!recheck.take_request());
         recheck.request();
-        recheck.processed(now);
-        assert!(!recheck.take_request());
-        let ages = [
-            Duration::ZERO,
-            LIST_VALIDITY - Duration::from_nanos(1),
-            LIST_VALIDITY,
-        ];
-        assert_eq!(
-            ages.map(|age| recheck.is_listed(now + age)),
-            [true, true, false]
-        );
+        recheck.processed();
+        assert!(recheck.is_listed() && !recheck.take_request());
+        recheck.expire();
+        assert!(!recheck.is_listed());
     }
 }

@@ -97,7 +97,7 @@ async fn query(
     run: &Run,
     sources: MetricSources<'_>,
 ) -> Result<RunMetrics, Error> {
-    let (pods, jobs) = futures::try_join!(run.list_pods(cluster), run.found_jobs(cluster))?;
+    let (jobs, pods) = run.list_jobs_and_pods(cluster).await?;
     let mut names: Vec<String> = Vec::new();
     for name in jobs.iter().flat_map(log_names) {
         if !names.contains(&name) {

@@ -186,8 +186,9 @@ async fn list_and_summarize(
 ) -> Result<Vec<RunSummary>, RunsError> {
     let views = Views::new(cluster, namespace, selector)?;
     let schedules = async { if_allowed(views.schedules.list().await) };
-    let (jobs, pods, schedules) =
-        futures::try_join!(views.jobs.list(), views.pods.list(), schedules)?;
+    let (jobs, schedules) = futures::try_join!(views.jobs.list(), schedules)?;
+    // The pods last: those that a Job counts as ended have ended.
+    let pods = views.pods.list().await?;
     summarize(&jobs.items, &pods.items, &schedules)
 }
 

@@ -76,7 +76,9 @@ pub(super) async fn find(cluster: &Cluster, run: &Run) -> Result<(Found, Vec<Fou
         .in_namespace(namespace)?
         .labels(labels.clone());
     let pods = cluster.pods().in_namespace(namespace)?.labels(labels);
-    let (jobs, pods) = futures::try_join!(jobs.list(), pods.list())?;
+    // The pods last: those that a Job counts as ended have ended.
+    let jobs = jobs.list().await?;
+    let pods = pods.list().await?;
     let mut by_run: BTreeMap<String, Vec<Item<Pod>>> = BTreeMap::new();
     for pod in pods.items {
         if let Some(run) = pod.labels().get(names::RUN) {

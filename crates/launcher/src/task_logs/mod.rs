@@ -132,7 +132,7 @@ pub fn of_run<'a>(
     // Boxed, so that this crate compiles the future, not each crate that awaits it.
     Box::pin(async move {
         // The kept logs last: a pod that is deleted in between is in both lists, not in none.
-        let (pods, jobs) = futures::try_join!(run.list_pods(cluster), run.found_jobs(cluster))?;
+        let (jobs, pods) = run.list_jobs_and_pods(cluster).await?;
         let kept = list(cluster, run).await?;
         let pods: Vec<PodFacts> = pods.iter().map(Item::typed).collect::<Result<_, _>>()?;
         Ok(choose(Evidence {

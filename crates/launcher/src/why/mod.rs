@@ -141,17 +141,12 @@ async fn query_and_explain(cluster: &Cluster, run: &Run) -> Result<Why, longshor
         nodes: true,
         quotas: true,
     };
-    let (pods, jobs) = (run.pods(cluster)?, run.jobs(cluster)?);
-    let (pods, jobs, (mut cluster_evidence, mut unseen)) = futures::join!(
-        pods.list(),
-        jobs.list(),
+    let (objects, (mut cluster_evidence, mut unseen)) = futures::join!(
+        run.list_jobs_and_pods(cluster),
         cluster_evidence::ask(cluster, run, everything, QUERY_TIMEOUT),
     );
-    let read = |items: &[Item<_>]| items.iter().map(Item::typed).collect::<Result<_, _>>();
-    let jobs: Result<Vec<JobEvidence>, _> = jobs?.items.iter().map(Item::typed).collect();
-    let (mut jobs, mut pods): (_, Vec<PodFacts>) = (jobs?, read(&pods?.items)?);
-    jobs.retain(|job| run.has(&job.metadata));
-    pods.retain(|pod| run.has(&pod.metadata));
+    let (jobs, pods) = objects?;
+    let pods: Vec<PodFacts> = pods.iter().map(Item::typed).collect::<Result<_, _>>()?;
     let waits = |job: &&JobEvidence| job.spec.suspend && !job.is_over();
     let suspended: Vec<&JobEvidence> = jobs.iter().filter(waits).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &suspended);

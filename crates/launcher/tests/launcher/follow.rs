@@ -231,6 +231,76 @@ async fn a_deleted_log_does_not_delay_the_result() {
     assert_eq!((outcome.exit_code, outcome.gaps), (5, 1));
 }
 
+/// The watch of the Jobs is ahead of the watch of the pods. A list of pods that is read before the
+/// list of Jobs is as old.
+#[tokio::test]
+async fn the_log_of_a_pod_is_read_though_its_job_is_seen_to_end_first() {
+    let mut complete = job("main");
+    complete["metadata"]["resourceVersion"] = json!("7");
+    complete["status"] = json!({
+        "completedIndexes": "0", "succeeded": 1,
+        "conditions": [{"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T00:00:10Z"}],
+    });
+    let waiting = pod("main", "6", json!({"waiting": {}}), "Pending");
+    let recorded = {
+        let mut recorded = complete.clone();
+        let end = json!({"ending": "Succeeded", "exitCode": 0}).to_string();
+        recorded["metadata"]["annotations"] = json!({"longshore.dev/ended": end});
+        recorded
+    };
+    for ended_job in [complete, recorded] {
+        let lists = AtomicUsize::new(0);
+        let fake = cluster(vec![], vec![], vec![], |_| whole_log()).with({
+            let (job_before, waiting) = (job("main"), waiting.clone());
+            move |asked| match (asked.path.as_str(), asked.query.contains("watch=")) {
+                (path, true) if path.ends_with("/jobs") => Some(Answer::Stream(
+                    vec![event("MODIFIED", ended_job.clone())],
+                    End::StaysOpen,
+                )),
+                (path, false) if path.ends_with("/jobs") => {
+                    let job = match lists.fetch_add(1, Relaxed) {
+                        0 => job_before.clone(),
+                        _ => ended_job.clone(),
+                    };
+                    Some(list("Job", "batch/v1", vec![job]))
+                }
+                (path, false) if path.ends_with("/pods") => {
+                    let pod = match lists.load(Relaxed) {
+                        0 | 1 => waiting.clone(),
+                        _ => ended("main", 0),
+                    };
+                    Some(list("Pod", "v1", vec![pod]))
+                }
+                _ => None,
+            }
+        });
+        let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+        assert_eq!(lines, ["main/0 | one"]);
+        assert_eq!((outcome.ending, outcome.gaps), (Ending::Succeeded, 0));
+    }
+}
+
+/// Silence of a log that has an end is the slowness of the machine.
+#[tokio::test]
+async fn a_slow_log_of_an_ended_pod_is_read_to_its_end_though_the_outcome_does_not_need_it() {
+    let jobs = vec![job("main"), job("ps")];
+    let pods = vec![ended("main", 0), ended("ps", 0)];
+    let fake = cluster(jobs, pods, vec![], |asked| {
+        if asked.path.contains("main") {
+            return Answer::Stream(vec![], End::Ends);
+        }
+        let late = async {
+            tokio::time::sleep(Duration::from_millis(2500)).await;
+            Ok("2026-01-01T00:00:01Z late\n".to_owned())
+        };
+        Answer::Live(stream::once(late).boxed())
+    });
+    let two = run(&[("main", 1, false), ("ps", 1, true)]);
+    let (lines, outcome) = follow(&fake, &two).await;
+    assert_eq!(lines, ["ps/0 | late"]);
+    assert_eq!((outcome.ending, outcome.gaps), (Ending::Succeeded, 0));
+}
+
 /// The last attempt of `main`, with the counts of its Job.
 fn last_of_three() -> Value {
     let mut last = ended("main", 0);
