@@ -22,10 +22,16 @@ pub(crate) async fn run<T: Send + 'static>(
     let permit = FREE.acquire().await.map_err(io::Error::other)?;
     let (sender, result) = oneshot::channel();
     let thread = thread::Builder::new().name("longshore-pod".to_owned());
-    thread.spawn(move || {
+    let spawned = thread.spawn(move || {
         let _permit = permit;
         // The pod may have been deleted.
         let _ = sender.send(work());
+    });
+    spawned.map_err(|error| {
+        io::Error::new(
+            error.kind(),
+            format!("the node agent cannot start a thread: {error}"),
+        )
     })?;
     let panicked = |_| io::Error::other("a thread of the node agent panicked");
     result.await.map_err(panicked)

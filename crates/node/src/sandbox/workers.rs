@@ -78,11 +78,11 @@ impl Worker {
     fn start(queue: Queue, waiting: Arc<AtomicUsize>) -> io::Result<Self> {
         let busy = Arc::<Mutex<Option<Instant>>>::default();
         let state = Arc::clone(&busy);
+        let mut stack = Stack::new()?;
         let handle = std::thread::Builder::new()
             .name("longshore-spawn".to_owned())
             .spawn(move || {
                 child::block_signals();
-                let mut stack = Stack::new();
                 loop {
                     // The lock is held until the next request is there.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -186,8 +186,23 @@ impl Workers {
     }
 }
 
+/// Names the limit that a process has met.
+fn with_remedy(error: io::Error) -> io::Error {
+    let limit = match error.raw_os_error() {
+        Some(libc::EAGAIN) => {
+            "the machine or the user has no processes left (kernel.pid_max, `ulimit -u`, or a cgroup)"
+        }
+        Some(libc::ENOSPC | libc::EUSERS) => {
+            "the user has no namespaces left (/proc/sys/user/max_*_namespaces)"
+        }
+        _ => return error,
+    };
+    let text = format!("{error}: {limit}; end other programs, or raise the limit");
+    io::Error::new(error.kind(), text)
+}
+
 fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError> {
-    let error = |code: i32| StartError::System(io::Error::from_raw_os_error(code));
+    let error = |code: i32| StartError::System(with_remedy(io::Error::from_raw_os_error(code)));
     let number = child::start(program, stack).map_err(error)?;
     let pid = Pid::from_raw(number).ok_or_else(|| error(libc::ESRCH))?;
     match pidfd_open(pid, PidfdFlags::empty()) {
@@ -210,4 +225,17 @@ pub(super) fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
         None
     });
     files.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exhausted_limit_is_named() {
+        let text = |code| with_remedy(io::Error::from_raw_os_error(code)).to_string();
+        assert!(text(libc::EAGAIN).contains("kernel.pid_max"));
+        assert!(text(libc::ENOSPC).contains("/proc/sys/user/max_"));
+        assert!(!text(libc::EPERM).contains("limit"));
+    }
 }

@@ -3,7 +3,9 @@
 
 use std::{
     ffi::{c_int, c_void},
+    io,
     os::fd::RawFd,
+    ptr,
 };
 
 use super::stage::Stage;
@@ -38,19 +40,48 @@ pub(super) unsafe fn fork_into(namespaces: c_int) -> libc::pid_t {
     unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) as libc::pid_t }
 }
 
-/// The stack of a child that uses this process's memory. What the child calls needs far less.
-pub(in crate::sandbox) struct Stack(Vec<u8>);
+/// The stack of a child that uses this process's memory. What the child calls needs far less. If
+/// it needed more, it would end at the guard below the stack, and not overwrite other memory.
+pub(in crate::sandbox) struct Stack(*mut c_void);
+
+const STACK_BYTES: usize = 256 << 10;
+/// A multiple of the page size of every machine.
+const GUARD_BYTES: usize = 64 << 10;
+
+// SAFETY: the memory is not bound to a thread, and only its owner uses it.
+unsafe impl Send for Stack {}
 
 impl Stack {
-    pub(in crate::sandbox) fn new() -> Self {
-        Self(vec![0; 256 << 10])
+    pub(in crate::sandbox) fn new() -> io::Result<Self> {
+        let (access, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK,
+        );
+        let size = GUARD_BYTES + STACK_BYTES;
+        // SAFETY: maps new memory.
+        let start = unsafe { libc::mmap(ptr::null_mut(), size, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let stack = Self(start);
+        // SAFETY: the lower part of the memory that was mapped above, which nothing uses.
+        match unsafe { libc::mprotect(stack.0, GUARD_BYTES, libc::PROT_NONE) } {
+            0 => Ok(stack),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
-    /// Its upper end, aligned as the ABI requires. Stacks grow downwards.
+    /// Its upper end, which is aligned as the ABI requires. Stacks grow downwards.
     fn top(&mut self) -> *mut c_void {
-        let end = self.0.as_mut_ptr_range().end;
-        let excess = end.addr() % 16;
-        end.wrapping_sub(excess).cast()
+        self.0.wrapping_byte_add(GUARD_BYTES + STACK_BYTES)
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: the memory that was mapped for this value. Children that used it have executed
+        // a program or ended.
+        unsafe { libc::munmap(self.0, GUARD_BYTES + STACK_BYTES) };
     }
 }
 
@@ -111,5 +142,35 @@ pub(super) fn write_file(path: &std::ffi::CStr, bytes: &[u8]) -> Result<(), c_in
         let result = if written == -1 { Err(errno()) } else { Ok(()) };
         libc::close(file);
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_guard_is_below_the_stack() {
+        let mut stack = Stack::new().unwrap();
+        let end = stack.top().addr();
+        let (begin, guard) = (end - STACK_BYTES, end - STACK_BYTES - GUARD_BYTES);
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let access = |address: usize| {
+            let number = |text: &str| usize::from_str_radix(text, 16).ok();
+            maps.lines().find_map(|line| {
+                let (range, rest) = line.split_once(' ')?;
+                let (from, to) = range.split_once('-')?;
+                let range = number(from)?..number(to)?;
+                range.contains(&address).then(|| rest[..3].to_owned())
+            })
+        };
+        for address in [begin, end - 1] {
+            assert_eq!(access(address).as_deref(), Some("rw-"));
+        }
+        for address in [guard, begin - 1] {
+            assert_eq!(access(address).as_deref(), Some("---"));
+        }
+        assert_eq!(end % 16, 0);
     }
 }
