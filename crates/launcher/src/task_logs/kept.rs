@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use longshore_client::{Cluster, Error};
+use jiff::Timestamp;
+use longshore_client::{Cluster, Error, Item};
 use longshore_diagnosis::{
     evidence::{JobEvidence, RunPod as _},
     names,
@@ -21,6 +22,11 @@ pub(crate) struct KeptLogs {
     metadata: ObjectMeta,
     /// The object whose removal also removes the logs.
     owner: OwnerReference,
+    /// When the pod was deleted, as far as its node knows.
+    deleted: Option<Timestamp>,
+    /// True if the pod exists.
+    #[serde(skip)]
+    pub(super) is_present: bool,
     /// Why the cluster has removed the logs.
     pub(super) removed: Option<String>,
     /// The containers that have started.
@@ -54,12 +60,27 @@ pub(crate) async fn list(cluster: &Cluster, run: &Run) -> Result<Option<Vec<Kept
         Ok(found) if found["kind"] == "PodLogsList" => {
             let mut kept: Vec<KeptLogs> = queries::items(found);
             kept.retain(|logs| run.has(&logs.metadata));
+            find_present(cluster, run, &mut kept).await?;
             Ok(Some(kept))
         }
         Ok(_) => Ok(None),
         Err(error) if error.code().is_some_and(|code| (400..500).contains(&code)) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Finds the pods that exist. A caller that listed the pods before the logs may not have seen those
+/// that were created in between; they are not deleted.
+async fn find_present(cluster: &Cluster, run: &Run, kept: &mut [KeptLogs]) -> Result<(), Error> {
+    if kept.iter().all(|logs| logs.deleted.is_some()) {
+        return Ok(());
+    }
+    let pods = run.list_pods(cluster).await?;
+    let present: BTreeSet<&str> = pods.iter().map(Item::uid).collect();
+    for logs in kept {
+        logs.is_present = present.contains(logs.uid());
+    }
+    Ok(())
 }
 
 /// Returns the UIDs of the objects that own the logs of a run.
@@ -96,8 +117,12 @@ impl KeptLogs {
         }
     }
 
-    /// Returns the log that a deleted pod has left: of the command, or of an init container if the command has not started.
+    /// Returns the log that a deleted pod has left: of the command, or of an init container if the command
+    /// has not started. `None` if the pod exists.
     pub(crate) fn log(&self) -> Option<TaskLog> {
+        if self.is_present {
+            return None;
+        }
         let pod = self.pod();
         let main = pod.main_name();
         let names = || self.containers.iter().map(|container| &container.name);

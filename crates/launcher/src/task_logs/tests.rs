@@ -104,6 +104,14 @@ fn logs_of_deleted_pods_are_in_the_order_of_the_attempts() {
 }
 
 #[test]
+fn the_log_of_a_pod_that_was_created_after_the_pods_were_listed_is_not_of_a_deleted_pod() {
+    let mut new = kept("a", 0, 1, |_| ());
+    new.is_present = true;
+    let found = chosen(&run(1), &[], job(json!({})), Some(&[new]), false);
+    assert_eq!((uids(&found).len(), messages(&found).len()), (0, 0));
+}
+
+#[test]
 fn logs_of_a_removed_run_of_the_same_name_are_not_mixed_in() {
     let other = kept("a", 0, 1, |kept| kept["owner"]["uid"] = json!("other"));
     let found = chosen(&run(1), &[], job(json!({})), Some(&[other]), true);

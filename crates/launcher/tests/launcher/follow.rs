@@ -98,6 +98,61 @@ async fn the_kept_logs_of_deleted_pods_are_read() {
     assert_eq!((outcome.ending, outcome.gaps), (Ending::Cancelled, 0));
 }
 
+/// A pod that is created between the lists of pods and of logs is not deleted.
+#[tokio::test]
+async fn the_log_of_a_pod_that_was_just_created_is_not_taken_for_complete() {
+    let mut job = job("main");
+    job["metadata"]["uid"] = json!("job-main");
+    let running = pod("main", "8", json!({"running": {}}), "Running");
+    let log = json!({
+        "metadata": running["metadata"],
+        "owner": {"kind": "Job", "name": "demo-ab2cd-main", "uid": "job-main"},
+        "containers": [{"name": "main", "instances": [{"restart": 0, "isCut": false}]}],
+    });
+    let (is_listed, has_ended) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let (read, ended_seen) = (Arc::new(Notify::new()), has_ended.clone());
+    let asked_for_log = read.clone();
+    let logs = move |asked: &ReceivedRequest| {
+        asked_for_log.notify_one();
+        let is_whole = ended_seen.load(Relaxed) == 1;
+        // Without `follow`, the log of a running pod is what it has written so far.
+        match is_whole || asked.query.contains("follow=true") {
+            true => whole_log(),
+            false => Answer::Stream(vec![], End::Ends),
+        }
+    };
+    let fake = cluster(vec![job], vec![], vec![], logs).with({
+        move |asked| match asked.path.as_str() {
+            path if path.ends_with("/pods/*/log") => {
+                is_listed.store(1, Relaxed);
+                let document = json!({"kind": "PodLogsList", "items": [log]});
+                Some(Answer::Json(200, document))
+            }
+            path if path.ends_with("/pods")
+                && is_listed.load(Relaxed) == 1
+                && !asked.query.contains("watch=") =>
+            {
+                Some(list("Pod", "v1", vec![running.clone()]))
+            }
+            path if path.ends_with("/pods") && asked.query.contains("watch=") => {
+                let added = stream::iter([Ok(event("ADDED", running.clone()))]);
+                let (read, has_ended) = (read.clone(), has_ended.clone());
+                let ends = async move {
+                    read.notified().await;
+                    has_ended.store(1, Relaxed);
+                    Ok(event("MODIFIED", ended("main", 0)))
+                };
+                let events = added.chain(stream::once(ends)).chain(stream::pending());
+                Some(Answer::Live(events.boxed()))
+            }
+            _ => None,
+        }
+    });
+    let (lines, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
+    assert_eq!(lines, ["main/0 | one"]);
+    assert_eq!((outcome.ending, outcome.gaps), (Ending::Succeeded, 0));
+}
+
 #[tokio::test]
 async fn a_log_survives_broken_connections() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
