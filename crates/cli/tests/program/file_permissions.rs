@@ -168,3 +168,37 @@ fn a_command_of_any_user_can_write_to_its_folder() {
         );
     }
 }
+
+/// Those of the agent, such as /etc/hosts, and those of volumes.
+#[test]
+fn a_container_of_another_user_reads_its_files_whatever_the_umask_is() {
+    let machine = Machine::new();
+    if fs::metadata(machine.code()).unwrap().uid() != 0 {
+        return;
+    }
+    set_mode(machine.home(), 0o755);
+    let program = env!("CARGO_BIN_EXE_longshore");
+    for umask in ["077", "000"] {
+        let mut up = machine.shell(&format!("umask {umask}; exec {program} up"));
+        assert!(up.output().unwrap().status.success());
+        let template = "spec: {volumes: [{name: ca, configMap: {name: kube-root-ca.crt}}], \
+             containers: [{name: main, securityContext: {runAsUser: 1000}, \
+             volumeMounts: [{name: ca, mountPath: /ca}]}]}";
+        machine.write("pod.yaml", template);
+        let script = "cat /etc/hosts /etc/resolv.conf /ca/ca.crt > /dev/null && \
+             find /etc/hosts /etc/resolv.conf -perm /022";
+        let words = [
+            "run",
+            "--no-code",
+            "--template",
+            "pod.yaml",
+            "--",
+            "sh",
+            "-c",
+            script,
+        ];
+        let answer = machine.longshore(&words).expect(0);
+        assert!(!answer.out.contains("/etc/"), "{}", answer.out);
+        machine.longshore(&["down"]).expect(0);
+    }
+}

@@ -12,6 +12,7 @@ use longshore_apiserver::AuthorizationMode;
 use longshore_client::Cluster;
 use longshore_clock::Clock;
 use longshore_node::{CollectFiles, FillVolumes, ImageEntrypoint, ImageUser, LogLimits};
+use rustix::fs::Mode;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{End, POLL_INTERVAL, Record, find, usage, work};
@@ -76,6 +77,9 @@ pub async fn serve(
 ) -> Result<(), Error> {
     // Signal handlers come first, so that no signal is lost.
     let mut end = Signals::listen()?;
+    // Files for pods, such as /etc/hosts, must be readable to the users of their containers. The
+    // data folder is private, whatever the modes of the files in it are.
+    rustix::process::umask(Mode::from_raw_mode(0o022));
     let layout = Layout::new(&options.dir);
     layout.create()?;
     wait_for_predecessor(&layout).await?;
