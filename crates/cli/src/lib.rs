@@ -31,6 +31,7 @@ mod printer;
 mod progress;
 mod ready;
 mod select;
+mod several_runs;
 mod show;
 mod ssh;
 mod stdin;

@@ -12,6 +12,8 @@ use crate::ui;
 
 /// Prefixes each line of a merged log with its task.
 pub(crate) struct Lines {
+    /// Text before the task: the name of the run and a slash, among lines of several runs.
+    run: String,
     width: usize,
     roles: Vec<String>,
     paint: ui::Paint,
@@ -21,6 +23,15 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(run: &Run) -> Self {
+        Self::with_front(String::new(), run)
+    }
+
+    /// Like [`Lines::new`], for lines among those of other runs: `digits-x7k2p/worker/0 | text`.
+    pub(crate) fn named(name: &str, run: &Run) -> Self {
+        Self::with_front(format!("{name}/"), run)
+    }
+
+    fn with_front(front: String, run: &Run) -> Self {
         let width = |role: &RunRole| {
             Task {
                 role: role.name.clone(),
@@ -30,6 +41,7 @@ impl Lines {
             .len()
         };
         Self {
+            run: front,
             width: run.roles.iter().map(width).max().unwrap_or(0),
             roles: run.roles.iter().map(|role| role.name.clone()).collect(),
             paint: ui::Paint::stdout(),
@@ -76,7 +88,12 @@ impl Lines {
     }
 
     fn front(&self, task: &Task, container: Option<&str>) -> String {
-        let front = format!("{:<width$}", task.to_string(), width = self.width);
+        let front = format!(
+            "{}{:<width$}",
+            self.run,
+            task.to_string(),
+            width = self.width
+        );
         match container {
             Some(container) => format!("{front} ({container})"),
             None => front,

@@ -78,45 +78,6 @@ pub(crate) async fn find_made(
     Ok(found.clone())
 }
 
-/// The runs that words select, without duplicates, in their order. A word is a name, a prefix, `last`,
-/// a pattern, or several of these, separated by commas. Notes which runs of other users match a
-/// pattern and are left out. An invalid word is an error.
-pub(crate) async fn choose<'a>(
-    cluster: &Cluster,
-    all: &'a [RunSummary],
-    namespace: &str,
-    words: &[String],
-    access: Access,
-) -> Result<Vec<&'a RunSummary>> {
-    let words: Vec<&str> = words.iter().flat_map(|word| split(word)).collect();
-    let me = runs::whose(cluster, all, &words, access.users()).await?;
-    let mut chosen: Vec<&RunSummary> = Vec::new();
-    for word in words {
-        let found = match runs::is_pattern(word) {
-            true => {
-                let (found, left) = runs::matching(all, namespace, word, me.as_ref())?;
-                note_left(&left);
-                found
-            }
-            false => vec![runs::pick(all, namespace, word, me.as_ref())?],
-        };
-        for run in found {
-            if !chosen.iter().any(|known| known.run.name == run.run.name) {
-                chosen.push(run);
-            }
-        }
-    }
-    Ok(chosen)
-}
-
-/// The parts of a word between commas, which names do not contain. Patterns may: `{a,b}`.
-fn split(word: &str) -> Vec<&str> {
-    match word.contains('{') {
-        true => vec![word],
-        false => word.split(',').map(str::trim).collect(),
-    }
-}
-
 /// Notes that runs of other users are left out.
 pub(crate) fn note_left(left: &[&RunSummary]) {
     if left.is_empty() {
@@ -214,41 +175,4 @@ fn capital(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
-}
-
-/// Reports the failure of an action on one of several runs.
-pub(crate) fn reported(name: &str, count: usize, result: Result<()>) -> Result<()> {
-    if let Err(error) = &result
-        && count > 1
-    {
-        ui::note(format!("{name}:"));
-        ui::error(error);
-    }
-    result
-}
-
-/// The error of an action on several runs, of which those that failed were reported.
-pub(crate) fn failed_for_some(results: Vec<Result<()>>, count: usize) -> Result<()> {
-    let failed: Vec<Error> = results.into_iter().filter_map(Result::err).collect();
-    let number = failed.len();
-    match failed.into_iter().next() {
-        None => Ok(()),
-        Some(only) if count == 1 => Err(only),
-        Some(first) => {
-            let message = format!("{number} of {count} runs failed");
-            Err(Error::new(first.kind(), message))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_split_at_commas_but_not_in_braces() {
-        assert_eq!(split("a-1, b-*"), ["a-1", "b-*"]);
-        assert_eq!(split("{a,b}-*"), ["{a,b}-*"]);
-        assert_eq!(split("last"), ["last"]);
-    }
 }

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use futures::StreamExt as _;
 use longshore::{
     client::Cluster,
     launcher::{
@@ -18,12 +17,10 @@ use crate::{
     error::Result,
     follow, hints,
     owners::{self, OwnerArgs},
+    several_runs::{self, Wanted},
     target::{self, ClusterArgs},
     ui,
 };
-
-/// The number of runs that are stopped at the same time.
-const AT_A_TIME: usize = 8;
 
 /// Stop runs and keep their records
 ///
@@ -61,22 +58,17 @@ async fn end(cluster: &Cluster, args: &CancelArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let access = args.owners.act("cancel");
     let all = runs::list(cluster, Some(namespace)).await?;
-    let mut chosen = owners::choose(cluster, &all, namespace, &args.runs, access).await?;
-    if args.runs.iter().all(|word| runs::is_pattern(word)) {
-        chosen.retain(|run| !run.state.is_over());
-        if chosen.is_empty() {
-            ui::note("No run that matches is active.");
-            return Ok(());
-        }
-    }
+    let active = Wanted {
+        is_wanted: |run| !run.state.is_over(),
+        none: "No run that matches is active.",
+    };
+    let words = &args.runs;
+    let chosen =
+        several_runs::choose_wanted(cluster, &all, namespace, words, access, active).await?;
     owners::allow(cluster, &chosen, access).await?;
-    let count = chosen.len();
-    let ended = futures::stream::iter(chosen).map(|run| async move {
-        let name = run.run.name.as_str();
-        owners::reported(name, count, end_one(cluster, run).await)
-    });
-    let ended: Vec<Result<()>> = ended.buffered(AT_A_TIME).collect().await;
-    owners::failed_for_some(ended, count)
+    several_runs::each(&chosen, |run| end_one(cluster, run))
+        .await
+        .1
 }
 
 async fn end_one(cluster: &Cluster, found: &RunSummary) -> Result<()> {

@@ -13,6 +13,7 @@ use crate::{
     complete, config,
     error::{Error, Result},
     owners::{self, Access, OwnerArgs},
+    several_runs,
     target::{self, ClusterArgs},
     ui,
 };
@@ -63,23 +64,17 @@ async fn change(cluster: &Cluster, args: &NoteArgs) -> Result<()> {
     };
     let all = runs::list(cluster, Some(namespace)).await?;
     let words = [args.run.clone()];
-    let chosen = owners::choose(cluster, &all, namespace, &words, access).await?;
+    let chosen = several_runs::choose(cluster, &all, namespace, &words, access).await?;
     if !changes {
         chosen.iter().for_each(|run| print(run, chosen.len()));
         return Ok(());
     }
     owners::allow(cluster, &chosen, access).await?;
-    let mut results = Vec::new();
-    for found in &chosen {
-        let set = runs::set_note(cluster, &found.run, args.text.as_deref()).await;
-        let name = found.run.name.as_str();
-        results.push(owners::reported(
-            name,
-            chosen.len(),
-            set.map_err(Error::from),
-        ));
-    }
-    owners::failed_for_some(results, chosen.len())
+    let set = several_runs::each(&chosen, |found| async {
+        let set = runs::set_note(cluster, &found.run, args.text.as_deref());
+        set.await.map_err(Error::from)
+    });
+    set.await.1
 }
 
 /// Prints the note of a run, one of several.

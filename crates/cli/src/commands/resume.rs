@@ -13,6 +13,7 @@ use crate::{
     complete, config,
     error::{Error, Kind, Result},
     owners::{self, OwnerArgs},
+    several_runs::{self, Wanted},
     target::{self, ClusterArgs},
     ui,
 };
@@ -50,26 +51,20 @@ async fn resume_all(cluster: &Cluster, args: &ResumeArgs) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     let access = args.owners.act("resume");
     let all = runs::list(cluster, Some(namespace)).await?;
-    let mut chosen = owners::choose(cluster, &all, namespace, &args.schedules, access).await?;
-    if args.schedules.iter().all(|word| runs::is_pattern(word)) {
-        chosen.retain(|run| run.schedule.is_some());
-        if chosen.is_empty() {
-            ui::note("No schedule matches.");
-            return Ok(());
-        }
-    }
+    let schedules = Wanted {
+        is_wanted: |run| run.schedule.is_some(),
+        none: "No schedule matches.",
+    };
+    let words = &args.schedules;
+    let chosen =
+        several_runs::choose_wanted(cluster, &all, namespace, words, access, schedules).await?;
     if let Some(run) = chosen.iter().find(|run| run.schedule.is_none()) {
         return Err(not_a_schedule(run));
     }
     owners::allow(cluster, &chosen, access).await?;
-    let count = chosen.len();
-    let mut resumed = Vec::new();
-    for run in chosen {
-        let name = run.run.name.as_str();
-        let result = resume_one(cluster, run).await;
-        resumed.push(owners::reported(name, count, result));
-    }
-    owners::failed_for_some(resumed, count)
+    several_runs::each(&chosen, |run| resume_one(cluster, run))
+        .await
+        .1
 }
 
 async fn resume_one(cluster: &Cluster, found: &RunSummary) -> Result<()> {

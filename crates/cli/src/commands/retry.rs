@@ -1,10 +1,16 @@
-//! `longshore retry`: runs the failed combinations of a sweep again.
+//! `longshore retry`: runs the failed combinations of sweeps again.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use longshore::launcher::{FollowOptions, names, preflight::Purpose, sweeps};
+use longshore::launcher::{
+    FollowOptions, Run, RunState, RunSummary, names,
+    plan::Plan,
+    preflight::Purpose,
+    runs,
+    sweeps::{self, SweepError},
+};
 
 use super::run::{check, start};
 use crate::{
@@ -15,25 +21,28 @@ use crate::{
     last_event,
     output::EventFormat,
     owners::{self, OwnerArgs},
+    several_runs::{self, Failures, Wanted},
     show::{self, head},
     target::{self, ClusterArgs, Target},
     ui,
 };
 
-/// Run the failed combinations of a sweep again
+/// Run the failed combinations of sweeps again
 ///
 /// Starts a new run of the combinations that failed or were cancelled, with the same code,
 /// command and settings, and follows it to its end. `longshore sweep` shows the combinations
-/// of all runs of the sweep in one table.
+/// of all runs of the sweep in one table. Several sweeps require --detach; patterns select those
+/// that have failed or were cancelled. If one of several names is invalid, nothing is started.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore retry last
-  longshore retry digits-x7k2p --detach")]
+  longshore retry digits-x7k2p --detach
+  longshore retry 'digits-*' --detach")]
 pub(crate) struct RetryArgs {
-    /// Sweep: its name, a prefix of it, or `last`
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    run: String,
-    /// Print the name of the new run and exit without following it
+    /// Sweeps: names, prefixes, `last`, or patterns such as 'digits-*'
+    #[arg(value_name = "RUN", required = true, add = ArgValueCompleter::new(complete::runs))]
+    runs: Vec<String>,
+    /// Print the names of the new runs and exit without following them
     #[arg(long, short = 'd', visible_alias = "no-follow")]
     detach: bool,
     /// Effect of Ctrl-C on the run; without a terminal, `ask` cancels it
@@ -69,38 +78,104 @@ async fn open_and_launch(args: &RetryArgs) -> Result<ExitCode> {
 }
 
 async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> Result<ExitCode> {
-    let cluster = target.cluster();
-    let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let purpose = match args.detach {
-        true => Purpose::Detach,
-        false => Purpose::Follow,
-    };
-    let planning = async {
-        let access = args.owners.act("retry");
-        let found = owners::find_made(cluster, namespace, &args.run, access).await?;
-        let plan = sweeps::retry(cluster, &found.run, &names::random_suffix()).await?;
-        check(cluster, &plan, purpose).await?;
-        Ok::<_, Error>(plan)
-    };
-    let plan = interrupt.unless(planning).await??;
-    let run = start(cluster, &plan, &mut interrupt).await?;
-    let tasks = run.roles.iter().map(|role| u64::from(role.count)).sum();
-    let name = run.name.as_str();
-    ui::note(format!(
-        "{} {name}: {}",
-        head("run"),
-        ui::count(tasks, "combination")
-    ));
+    let chosen = interrupt.unless(choose(target, args)).await??;
     if args.detach {
-        show::left_alone(&run, args.output, &target.facts());
-        return Ok(ExitCode::SUCCESS);
+        let mut failures = Failures::of(chosen.len());
+        for found in &chosen {
+            let plan = plan(target, found, &mut interrupt).await?;
+            if let Err(error @ SweepError::NothingToRetry { .. }) = &plan
+                && several_runs::are_several(&args.runs)
+            {
+                // A retry of this sweep has succeeded.
+                ui::note(error.to_string());
+                continue;
+            }
+            let started = start_plan(target, plan, Purpose::Detach, &mut interrupt).await;
+            if let Some(run) = failures.take(&found.run.name, started) {
+                show::left_alone(&run, args.output, &target.facts());
+            }
+        }
+        return failures.result().map(|()| ExitCode::SUCCESS);
     }
+    let found = match &chosen[..] {
+        [] => return Ok(ExitCode::SUCCESS),
+        [found] => found,
+        several => {
+            let message = format!("{} sweeps cannot be followed at once", several.len());
+            return Err(Error::usage(message).hint("add --detach to start all of them"));
+        }
+    };
+    let plan = plan(target, found, &mut interrupt).await?;
+    let run = start_plan(target, plan, Purpose::Follow, &mut interrupt).await?;
     let how = How {
         format: args.output,
         on_interrupt: args.on_interrupt,
         ..How::default()
     };
     let code = follow::to_the_end(target, &run, FollowOptions::default(), how, interrupt).await?;
-    follow::shows_sweep(name);
+    follow::shows_sweep(run.name.as_str());
     Ok(code)
+}
+
+/// The chosen sweeps, each once: a sweep and its retries are retried together.
+async fn choose(target: &Target, args: &RetryArgs) -> Result<Vec<RunSummary>> {
+    let cluster = target.cluster();
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let access = args.owners.act("retry");
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let failed = Wanted {
+        is_wanted: |run| {
+            let has_failed = matches!(run.state, RunState::Failed | RunState::Cancelled);
+            has_failed && run.sweep.is_some()
+        },
+        none: "No sweep that matches has failed or was cancelled.",
+    };
+    let words = &args.runs;
+    let chosen =
+        several_runs::choose_wanted(cluster, &all, namespace, words, access, failed).await?;
+    owners::allow(cluster, &chosen, access).await?;
+    let mut sweeps: Vec<&RunSummary> = Vec::new();
+    for run in chosen {
+        let run = runs::made(&all, run)?;
+        let is_known = |known: &&RunSummary| match &run.sweep {
+            Some(sweep) => known.sweep.as_ref() == Some(sweep),
+            None => known.run.name == run.run.name,
+        };
+        if !sweeps.iter().any(is_known) {
+            sweeps.push(run);
+        }
+    }
+    Ok(sweeps.into_iter().cloned().collect())
+}
+
+/// Plans a run of the combinations of a sweep that have not succeeded.
+async fn plan(
+    target: &Target,
+    found: &RunSummary,
+    interrupt: &mut Interrupt,
+) -> Result<Result<Plan, SweepError>> {
+    let suffix = names::random_suffix();
+    let planning = sweeps::retry(target.cluster(), &found.run, &suffix);
+    interrupt.unless(planning).await
+}
+
+/// Checks and starts the planned run.
+async fn start_plan(
+    target: &Target,
+    plan: Result<Plan, SweepError>,
+    purpose: Purpose,
+    interrupt: &mut Interrupt,
+) -> Result<Run> {
+    let cluster = target.cluster();
+    let plan = plan?;
+    interrupt.unless(check(cluster, &plan, purpose)).await??;
+    let run = start(cluster, &plan, interrupt).await?;
+    let tasks = run.roles.iter().map(|role| u64::from(role.count)).sum();
+    ui::note(format!(
+        "{} {}: {}",
+        head("run"),
+        run.name,
+        ui::count(tasks, "combination")
+    ));
+    Ok(run)
 }

@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     output::TextFormat,
     owners::{self, Access, OwnerArgs},
+    several_runs,
     target::{self, ClusterArgs},
     ui,
 };
@@ -66,27 +67,23 @@ async fn change(cluster: &Cluster, args: &TagArgs) -> Result<()> {
     };
     let all = runs::list(cluster, Some(namespace)).await?;
     let words = [args.run.clone()];
-    let chosen = owners::choose(cluster, &all, namespace, &words, access).await?;
+    let chosen = several_runs::choose(cluster, &all, namespace, &words, access).await?;
     owners::allow(cluster, &chosen, access).await?;
-    let mut results = Vec::new();
-    let mut tagged = BTreeMap::new();
-    for found in &chosen {
-        let (name, run) = (found.run.name.to_string(), &found.run);
-        let mut tags = found.tags.clone();
+    let tagged = several_runs::each(&chosen, |found| async {
         if !args.changes.is_empty() {
-            let set = runs::set_tags(cluster, run, &args.changes).await;
-            let set = owners::reported(&name, chosen.len(), set.map_err(Error::from));
-            let is_set = set.is_ok();
-            results.push(set);
-            if !is_set {
-                continue;
-            }
+            runs::set_tags(cluster, &found.run, &args.changes).await?;
         }
+        let mut tags = found.tags.clone();
         apply(&args.changes, &mut tags);
-        tagged.insert(name, tags);
-    }
-    print(&tagged, chosen.len(), args)?;
-    owners::failed_for_some(results, chosen.len())
+        Ok::<_, Error>((found.run.name.to_string(), tags))
+    });
+    let (tagged, result) = tagged.await;
+    print(
+        &tagged.into_iter().collect(),
+        several_runs::are_several(&words),
+        args,
+    )?;
+    result
 }
 
 fn apply(changes: &[TagChange], tags: &mut BTreeMap<String, String>) {
@@ -101,10 +98,10 @@ fn apply(changes: &[TagChange], tags: &mut BTreeMap<String, String>) {
 /// Prints the tags of a run, or the tags of several by their names.
 fn print(
     tagged: &BTreeMap<String, BTreeMap<String, String>>,
-    count: usize,
+    are_several: bool,
     args: &TagArgs,
 ) -> Result<()> {
-    if count != 1 {
+    if are_several {
         return args.output.print(tagged, || {
             for (name, tags) in tagged {
                 ui::line(format!("{name}: {}", lines(tags).join(" ")));

@@ -54,6 +54,7 @@ mod rust_launcher;
 #[path = "../../../launcher/tests/launcher/s3/mod.rs"]
 mod s3;
 mod schedules;
+mod several_runs;
 mod shell;
 mod signals;
 mod ssh;

@@ -23,7 +23,7 @@ pub(crate) struct KeptLogs {
     /// The object whose removal also removes the logs.
     owner: OwnerReference,
     /// When the pod was deleted, as far as its node knows.
-    deleted: Option<Timestamp>,
+    pub(super) deleted: Option<Timestamp>,
     /// True if the pod exists.
     #[serde(skip)]
     pub(super) is_present: bool,
@@ -52,17 +52,26 @@ struct Instance {
 /// # Errors
 /// The cluster does not answer, or returns an internal error.
 pub(crate) async fn list(cluster: &Cluster, run: &Run) -> Result<Option<Vec<KeptLogs>>, Error> {
-    // No pod has this name, so other clusters respond with 404.
-    let path = format!("/api/v1/namespaces/{}/pods/*/log", run.namespace);
     let selector = format!("{}={}", names::RUN, run.label());
-    let query = [("labelSelector", selector.as_str())];
-    match cluster.proxy().get(&path, &query).await {
-        Ok(found) if found["kind"] == "PodLogsList" => {
-            let mut kept: Vec<KeptLogs> = queries::items(found);
-            kept.retain(|logs| run.has(&logs.metadata));
-            find_present(cluster, run, &mut kept).await?;
-            Ok(Some(kept))
-        }
+    let mut kept = of_namespace(cluster, &run.namespace, Some(&selector)).await?;
+    if let Some(kept) = &mut kept {
+        kept.retain(|logs| run.has(&logs.metadata));
+        find_present(cluster, run, kept).await?;
+    }
+    Ok(kept)
+}
+
+/// Like [`list`], for the pods of a namespace that a label selector matches.
+pub(super) async fn of_namespace(
+    cluster: &Cluster,
+    namespace: &str,
+    selector: Option<&str>,
+) -> Result<Option<Vec<KeptLogs>>, Error> {
+    // No pod has this name, so other clusters respond with 404.
+    let path = format!("/api/v1/namespaces/{namespace}/pods/*/log");
+    let query = selector.map(|selector| ("labelSelector", selector));
+    match cluster.proxy().get(&path, query.as_slice()).await {
+        Ok(found) if found["kind"] == "PodLogsList" => Ok(Some(queries::items(found))),
         Ok(_) => Ok(None),
         Err(error) if error.code().is_some_and(|code| (400..500).contains(&code)) => Ok(None),
         Err(error) => Err(error),
@@ -99,6 +108,12 @@ impl KeptLogs {
     /// Returns the UID of the object whose removal also removes the logs.
     pub(crate) fn owner(&self) -> &str {
         &self.owner.uid
+    }
+
+    /// Returns the names of the containers that have logs.
+    pub(super) fn container_names(&self) -> Vec<String> {
+        let names = self.containers.iter().map(|container| &container.name);
+        names.cloned().collect()
     }
 
     /// Returns true if the beginning of a container's log was removed.

@@ -7,6 +7,7 @@
 //! archives, need a change there alone.
 
 mod choose;
+mod deleted_pod;
 mod kept;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use longshore_diagnosis::{evidence::JobEvidence, names::Task};
 use longshore_model::facts::PodFacts;
 
 pub(crate) use choose::{Evidence, choose, has_ended};
+pub use deleted_pod::{DeletedPod, of_deleted_pod};
 pub(crate) use kept::{KeptLogs, list};
 
 use crate::run::Run;

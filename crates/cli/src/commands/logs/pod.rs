@@ -1,16 +1,16 @@
-//! The logs of a pod: of one container, or of all of them.
+//! The logs of a pod, which may be deleted: of one container, or of all of them.
 
 use clap::Args;
 use futures::TryStreamExt as _;
 use longshore::{
     View,
     client::{Cluster, LogLine, LogOptions, kinds::Pod},
-    launcher::terminal_text,
+    launcher::{task_logs::DeletedPod, terminal_text},
 };
 
-use super::LogsArgs;
+use super::{LogsArgs, each_line};
 use crate::{
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     ui,
 };
 
@@ -50,36 +50,85 @@ impl PodArgs {
     }
 }
 
-/// Prints the log of a container byte by byte; on a terminal, without control sequences.
+/// Prints the log of a container byte by byte; on a terminal, without control sequences. With `front`,
+/// prints each line after it.
 pub(super) async fn show(
     cluster: &Cluster,
     namespace: &str,
     name: &str,
+    front: Option<String>,
     args: &LogsArgs,
 ) -> Result<()> {
-    if let Some(of_run) = [args.role.is_some(), args.index.is_some()]
-        .into_iter()
-        .zip(["--role", "--index"])
-        .find_map(|(given, word)| given.then_some(word))
-    {
-        let message = format!("{of_run} is for a run's logs, and {name} is a pod");
-        return Err(Error::usage(message).hint("omit it"));
-    }
-    let of_pod = &args.of_pod;
-    let options = LogOptions {
-        container: of_pod.container.clone(),
-        follow: args.follow,
-        previous: of_pod.previous,
-        tail_lines: args.tail,
-        since_seconds: args.since.map(|since| since.as_secs()),
-        timestamps: args.timestamps,
-        ..LogOptions::default()
-    };
+    let options = args.options();
     let pods = cluster.pods().in_namespace(namespace)?;
-    if of_pod.all_containers {
-        return show_all(&pods, name, &options).await;
+    match args.of_pod.all_containers {
+        true => show_all(&pods, name, &options, front).await,
+        false => show_one(&pods, name, &options, front).await,
     }
-    let mut log = std::pin::pin!(pods.logs(name, &options).await?);
+}
+
+/// Like [`show`], of a deleted pod.
+pub(super) async fn show_deleted(
+    cluster: &Cluster,
+    namespace: &str,
+    pod: &DeletedPod,
+    front: Option<String>,
+    args: &LogsArgs,
+) -> Result<()> {
+    let name = &pod.name;
+    if let Some(why) = &pod.removed {
+        let message = format!("the pod {name} was deleted, and its logs are gone: {why}");
+        return Err(Error::new(Kind::Failed, message));
+    }
+    ui::note(match &pod.deleted {
+        Some(time) => format!("The pod {name} was deleted at {time:.0}; its log was kept."),
+        None => format!("The pod {name} was deleted; its log was kept."),
+    });
+    let pods = cluster.pods().in_namespace(namespace)?;
+    let options = |container: &str| LogOptions {
+        uid: Some(pod.uid.clone()),
+        container: Some(container.to_owned()),
+        follow: false,
+        ..args.options()
+    };
+    if args.of_pod.all_containers {
+        let mut prefixes = Prefixes::new(ui::Paint::stdout(), front);
+        for container in &pod.containers {
+            let log = pods.logs(name, &options(container)).await?;
+            each_line(log, |line| {
+                let container = container.clone();
+                ui::line(prefixes.show(&LogLine { container, line }));
+            })
+            .await?;
+        }
+        return Ok(());
+    }
+    let given = args.of_pod.container.as_deref();
+    let Some(container) = given.or(pod.default_container()) else {
+        let message = format!("the deleted pod {name} has several containers");
+        let names = pod.containers.join(", ");
+        return Err(Error::usage(message).hint(format!("choose one with --container: {names}")));
+    };
+    if !pod.containers.iter().any(|known| known == container) {
+        let message = format!("the deleted pod {name} has no log of a container {container:?}");
+        let names = pod.containers.join(", ");
+        return Err(Error::new(Kind::Failed, message).hint(format!("it has logs of {names}")));
+    }
+    show_one(&pods, name, &options(container), front).await
+}
+
+async fn show_one(
+    pods: &View<Pod>,
+    name: &str,
+    options: &LogOptions,
+    front: Option<String>,
+) -> Result<()> {
+    let mut log = std::pin::pin!(pods.logs(name, options).await?);
+    if let Some(front) = front {
+        let front = ui::Paint::stdout().voice(0, &front);
+        let show = |line: String| ui::line(format!("{front} | {}", terminal_text::shown(&line)));
+        return Ok(each_line(log, show).await?);
+    }
     let mut output = ui::Pass::stdout(false);
     while let Some(piece) = log.try_next().await? {
         output.piece(&piece);
@@ -92,9 +141,14 @@ pub(super) async fn show(
 
 /// Shows the logs of all containers, init containers first. With `--follow`, their lines
 /// are merged as they are written.
-async fn show_all(pods: &View<Pod>, name: &str, options: &LogOptions) -> Result<()> {
+async fn show_all(
+    pods: &View<Pod>,
+    name: &str,
+    options: &LogOptions,
+    front: Option<String>,
+) -> Result<()> {
     let mut log = std::pin::pin!(pods.logs_all(name, options).await?);
-    let mut prefixes = Prefixes::new(ui::Paint::stdout());
+    let mut prefixes = Prefixes::new(ui::Paint::stdout(), front);
     while let Some(line) = log.try_next().await? {
         ui::line(prefixes.show(&line));
         if ui::output_closed() {
@@ -104,17 +158,35 @@ async fn show_all(pods: &View<Pod>, name: &str, options: &LogOptions) -> Result<
     Ok(())
 }
 
+impl LogsArgs {
+    /// The options of a request for a pod's log.
+    fn options(&self) -> LogOptions {
+        LogOptions {
+            container: self.of_pod.container.clone(),
+            follow: self.follow,
+            previous: self.of_pod.previous,
+            tail_lines: self.tail,
+            since_seconds: self.since.map(|since| since.as_secs()),
+            timestamps: self.timestamps,
+            ..LogOptions::default()
+        }
+    }
+}
+
 /// Puts the container's name in front of each line.
 struct Prefixes {
     paint: ui::Paint,
+    /// The name of the pod, if it is shown, too.
+    front: Option<String>,
     /// In the order in which they were first seen, which decides the colours.
     containers: Vec<String>,
 }
 
 impl Prefixes {
-    fn new(paint: ui::Paint) -> Self {
+    fn new(paint: ui::Paint, front: Option<String>) -> Self {
         Self {
             paint,
+            front,
             containers: Vec::new(),
         }
     }
@@ -128,7 +200,11 @@ impl Prefixes {
             self.containers.push(line.container.clone());
             self.containers.len() - 1
         });
-        let front = self.paint.voice(n, &line.container);
+        let front = match &self.front {
+            Some(front) => format!("{front} ({})", line.container),
+            None => line.container.clone(),
+        };
+        let front = self.paint.voice(n, &front);
         format!("{front} | {}", terminal_text::shown(&line.line))
     }
 }
@@ -139,7 +215,7 @@ mod tests {
 
     #[test]
     fn lines_begin_with_their_container() {
-        let mut prefixes = Prefixes::new(ui::Paint::none());
+        let mut prefixes = Prefixes::new(ui::Paint::none(), None);
         let mut show = |container: &str, line: &str| {
             prefixes.show(&LogLine {
                 container: container.to_owned(),

@@ -26,6 +26,7 @@ const MOST_NAMED: usize = 5;
 pub(super) async fn show(
     cluster: &Cluster,
     run: &RunSummary,
+    lines: Lines,
     args: &LogsArgs,
     wanted: &Wanted,
 ) -> Result<()> {
@@ -33,7 +34,7 @@ pub(super) async fn show(
     let found = task_logs::of_run(cluster, run, state.is_over()).await?;
     let mut printer = Printer {
         pods: cluster.pods().in_namespace(&run.namespace)?,
-        lines: Lines::new(run),
+        lines,
         args,
         printed: 0,
         lost: 0,

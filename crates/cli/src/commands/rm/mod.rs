@@ -20,6 +20,7 @@ use crate::{
     complete, config,
     error::{Error, Kind, Result},
     owners::{self, OwnerArgs},
+    several_runs::{self, Failures},
     target::{self, ClusterArgs, Target},
     ui,
 };
@@ -141,16 +142,15 @@ pub(crate) async fn remove_chosen(
     let cluster = target.cluster();
     let code = Code::of(target, &chosen).await;
     let mut freed: u64 = 0;
-    let mut results = Vec::new();
+    let mut failures = Failures::of(chosen.len());
     for run in &chosen {
         let removed = remove_one(target, all, run, force).await;
-        freed = removed.as_ref().unwrap_or(&0).saturating_add(freed);
-        let name = run.run.name.as_str();
-        results.push(owners::reported(name, chosen.len(), removed.map(drop)));
+        let bytes = failures.take(&run.run.name, removed);
+        freed = freed.saturating_add(bytes.unwrap_or_default());
     }
     outputs::report(freed);
     code.release(cluster).await;
-    owners::failed_for_some(results, chosen.len())
+    failures.result()
 }
 
 /// Removes a run with its outputs and objects. Returns the freed bytes.
@@ -185,7 +185,7 @@ async fn choose<'a>(
 ) -> Result<Vec<&'a RunSummary>> {
     let access = args.owners.act("remove");
     if !args.finished {
-        return owners::choose(cluster, all, namespace, &args.runs, access).await;
+        return several_runs::choose(cluster, all, namespace, &args.runs, access).await;
     }
     let finished = all.iter().filter(|run| run.state.is_over());
     if args.owners.all_users {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use longshore_files::{DiskLimit, free_bytes};
 use longshore_model::meta::OwnerReference;
 use longshore_node_api::{ContainerLogs, InstanceLog, LogOwner, PodLogs};
 use parking_lot::Mutex;
@@ -15,8 +16,9 @@ use tokio::sync::Notify;
 use super::{
     super::segments,
     KeptPod,
-    limit::{self, Size},
+    limit::{self, KEPT_LOGS_LIMIT, Size},
 };
+use crate::data_folder;
 
 /// The state of a pod.
 #[derive(Debug)]
@@ -35,15 +37,18 @@ struct Known {
 pub(crate) struct Index {
     /// The folder of all logs.
     folder: PathBuf,
+    /// The file with the limit of the disk space.
+    limit_file: Option<PathBuf>,
     pods: Mutex<HashMap<String, Known>>,
     /// Notified when the keeper has something to do.
     changed: Notify,
 }
 
 impl Index {
-    pub(in crate::logs) fn new(folder: PathBuf) -> Self {
+    pub(in crate::logs) fn new(folder: PathBuf, limit_file: Option<PathBuf>) -> Self {
         Self {
             folder,
+            limit_file,
             pods: Mutex::default(),
             changed: Notify::new(),
         }
@@ -146,7 +151,9 @@ impl Index {
         // The files are read without the lock.
         drop(pods);
         let described = found.into_iter().map(|pod| {
-            let containers = containers(&self.folder_of(pod.uid()));
+            let mut containers = containers(&self.folder_of(pod.uid()));
+            let order = |name: &str| pod.containers.iter().position(|known| known == name);
+            containers.sort_by_key(|container| order(&container.name));
             describe(pod, containers)
         });
         described.collect()
@@ -238,9 +245,9 @@ impl Index {
 
     /// Removes what exceeds the limits of the disk space.
     pub(super) fn enforce_limits(&self) {
-        let free = rustix::fs::statvfs(&self.folder).map_or(u64::MAX, |found| {
-            found.f_bavail.saturating_mul(found.f_frsize)
-        });
+        // It may have changed.
+        let configured = self.limit_file.as_deref().and_then(DiskLimit::saved);
+        let configured = configured.unwrap_or(KEPT_LOGS_LIMIT);
         let pods = self.pods.lock();
         let sizes = pods.values().filter_map(|known| {
             Some(Size {
@@ -249,7 +256,7 @@ impl Index {
                 bytes: known.bytes?,
             })
         });
-        let excess = limit::excess(sizes.collect(), free);
+        let excess = limit::excess(sizes.collect(), configured, free_bytes(&self.folder));
         drop(pods);
         for uid in &excess.pods {
             tracing::warn!(
@@ -345,6 +352,18 @@ fn instances(folder: &Path) -> Vec<InstanceLog> {
 
 fn has_logs(folder: &Path) -> bool {
     !containers(folder).is_empty()
+}
+
+/// Returns the size in bytes of the logs of deleted pods in the data folder of an agent.
+#[must_use]
+pub fn kept_log_bytes(data: &Path) -> u64 {
+    let entries = fs::read_dir(data.join(data_folder::LOGS));
+    let folders = entries.into_iter().flatten().flatten();
+    let deleted = folders.map(|entry| entry.path()).filter(|folder| {
+        let pod = KeptPod::read(folder);
+        pod.is_some_and(|pod| pod.deleted.is_some())
+    });
+    deleted.map(|folder| size(&folder)).sum()
 }
 
 /// Returns the size of a pod's logs in bytes.
