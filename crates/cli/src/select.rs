@@ -190,6 +190,19 @@ fn unknown_kind(error: longshore::Error, word: &str) -> Error {
     }
 }
 
+/// Adds the closest kind to an error about the kind of an object.
+pub(crate) fn unknown_kind_of(error: longshore::Error, object: &serde_json::Value) -> Error {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let names = kind::BUILTIN.iter().map(|info| &*info.gvk.kind);
+    let near = suggest::nearest(kind, names).filter(|near| *near != kind);
+    match near {
+        Some(near) if matches!(error, longshore::Error::Invalid(_)) => {
+            Error::from(error).hint(format!("did you mean {near}?"))
+        }
+        _ => error.into(),
+    }
+}
+
 /// `pod/web`, `job.batch/train`: an object in one word.
 pub(crate) fn named(item: &Item<Any>) -> String {
     of_kind(item.kind(), item.name())

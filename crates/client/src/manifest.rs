@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use longshore_model::yaml;
+use longshore_model::yaml::{self, Unique};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 /// [`Error::Invalid`] names the document, the line and the problem; also if there is no
-/// object, or an object has no `apiVersion` or `kind`.
+/// object, an object has no `apiVersion` or `kind`, or a mapping has a key twice.
 ///
 /// ```
 /// let objects = longshore_client::manifest::read("
@@ -45,9 +45,9 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     for (i, document) in serde_yaml_ng::Deserializer::from_str(text).enumerate() {
         let number = i + 1;
-        let value = Value::deserialize(document).map_err(|error| {
+        let Unique(value) = Unique::deserialize(document).map_err(|error| {
             Error::Invalid(format!(
-                "document {number} of the manifest is no YAML: {error}"
+                "document {number} of the manifest is not valid YAML: {error}"
             ))
         })?;
         if !value.is_null() {
@@ -142,7 +142,7 @@ fn take(mut value: Value, number: usize, objects: &mut Vec<Value>) -> Result<()>
             take(item, number, objects)
         }),
         Value::Null => Ok(()),
-        _ => refuse("the items of its List are no list".to_owned()),
+        _ => refuse("the items of its List are not a list".to_owned()),
     }
 }
 
@@ -187,7 +187,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         assert_eq!(
             refusal("a: [1\n---\n"),
-            "document 1 of the manifest is no YAML: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4"
+            "document 1 of the manifest is not valid YAML: did not find expected ',' or ']' at line 2 column 1, while parsing a flow sequence at line 1 column 4"
         );
         assert_eq!(
             refusal("{apiVersion: v1, kind: A}\n---\nhello\n"),
@@ -200,6 +200,10 @@ mod tests {
         assert_eq!(
             refusal("{apiVersion: 1, kind: A}"),
             "document 1 of the manifest is not a Kubernetes object: its apiVersion is not a string: quote it"
+        );
+        assert_eq!(
+            refusal("{apiVersion: v1, kind: A}\n---\nkind: A\nkind: B\n"),
+            "document 2 of the manifest is not valid YAML: the key \"kind\" occurs twice at line 4 column 7"
         );
         assert!(refusal("").contains("no object in it"));
         assert!(refusal(&"[".repeat(500)).contains("400 levels deep"));

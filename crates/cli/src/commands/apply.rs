@@ -103,11 +103,39 @@ pub(super) fn read_all(files: &[PathBuf]) -> Result<Vec<serde_json::Value>> {
     let mut objects = Vec::new();
     for file in files {
         let text = read(file)?;
-        let read = manifest::read(&text)
-            .map_err(|error| Error::new(Kind::Usage, format!("{}: {error}", file.display())))?;
+        let read = manifest::read(&text).map_err(|error| {
+            let error = Error::new(Kind::Usage, format!("{}: {error}", file.display()));
+            with_tool(error, file, &text)
+        })?;
+        if read.iter().any(is_kustomization) {
+            let message = format!("{} is a kustomization, not an object", file.display());
+            return Err(Error::new(Kind::Usage, message).hint(RENDER_KUSTOMIZATION));
+        }
         objects.extend(read);
     }
     Ok(objects)
+}
+
+const RENDER_KUSTOMIZATION: &str =
+    "`kubectl kustomize FOLDER | longshore apply -f -` applies the objects that it describes";
+const RENDER_TEMPLATE: &str =
+    "it is a template: `helm template CHART | longshore apply -f -` renders and applies it";
+
+fn is_kustomization(object: &serde_json::Value) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    version.starts_with("kustomize.config.k8s.io/")
+}
+
+/// Adds the tool for files that are not manifests to an error.
+fn with_tool(error: Error, file: &Path, text: &str) -> Error {
+    let stem = file.file_stem().unwrap_or_default();
+    if stem.eq_ignore_ascii_case("kustomization") {
+        return error.hint(RENDER_KUSTOMIZATION);
+    }
+    match text.contains("{{") {
+        true => error.hint(RENDER_TEMPLATE),
+        false => error,
+    }
 }
 
 fn read(file: &Path) -> Result<String> {
@@ -141,12 +169,16 @@ async fn send_all(
 ) -> Result<()> {
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
     for object in objects {
-        let mut view = cluster.place(&object, namespace).await?;
+        let view = cluster.place(&object, namespace).await;
+        let mut view = view.map_err(|error| select::unknown_kind_of(error, &object))?;
         if args.dry_run {
             view = view.dry_run();
         }
         let (item, done) = match how {
-            How::Create => (view.create(&object).await?, "created"),
+            How::Create => {
+                let created = view.strict().create(&object).await;
+                (created.map_err(explained)?, "created")
+            }
             How::Apply { force } => {
                 let outcome = view.apply(&object, MANAGER, *force).await;
                 (outcome.map_err(explained)?, "applied")
@@ -175,16 +207,33 @@ fn show(item: &Item<Any>, args: &ManifestArgs, done: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds the fields and their managers to a conflict.
+/// The remedy for a refusal whose message is about an API server and not about manifests.
+fn remedy(message: &str) -> Option<&'static str> {
+    let says = |text: &str| message.contains(text);
+    if says("field is immutable") {
+        return Some(
+            "delete the object with `longshore delete`, and create it again, or give the new one another name",
+        );
+    }
+    // The messages of apply and of create.
+    if says("expected string, got") || says(" of type string") {
+        return Some("put values in quotes that YAML reads as numbers or booleans, as in \"8080\"");
+    }
+    let is_list = says("expected list, got") || says("of type []");
+    is_list.then_some("the items of a list begin with a dash, as in `- name: web`")
+}
+
+/// Adds the fields and their managers to a conflict, and the remedy to other errors.
 fn explained(error: longshore::Error) -> Error {
     let conflicts = error.conflicts();
     let lines = conflicts
         .iter()
         .map(|conflict| format!("{} belongs to {}", conflict.field, conflict.manager));
     let lines: Vec<String> = lines.collect();
+    let remedy = remedy(&error.to_string());
     let shown = Error::from(error);
     if lines.is_empty() {
-        return shown;
+        return shown.hint_if(remedy.map(str::to_owned));
     }
     shown
         .details(lines)

@@ -163,7 +163,8 @@ async fn of_manifests(
     let mut items = Vec::new();
     for object in objects {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        let view = cluster.place(object, namespace).await?;
+        let view = cluster.place(object, namespace).await;
+        let view = view.map_err(|error| select::unknown_kind_of(error, object))?;
         match args.ignore_not_found {
             true => items.extend(view.find(name).await?),
             false => items.push(view.fetch(name).await?),

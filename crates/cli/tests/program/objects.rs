@@ -244,16 +244,40 @@ fn invalid_arguments_are_rejected_before_a_cluster_starts() {
     let machine = Machine::new();
     machine.write("bad.yaml", "apiVersion: v1\nkind: [");
     machine.write("empty.yaml", "# nothing\n");
+    machine.write(
+        "twice.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nkind: Secret\n",
+    );
+    machine.write("kustomization.yaml", "resources: [a.yaml]\n");
+    machine.write(
+        "kinds.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n",
+    );
+    machine.write(
+        "template.yaml",
+        "kind: Pod\nmetadata: {name: {{ .Values.name }}}\n",
+    );
     for (arguments, errors) in [
         (
             &["create", "-f", "bad.yaml"][..],
-            "document 1 of the manifest is no YAML",
+            "document 1 of the manifest is not valid YAML",
         ),
         (
             &["create", "-f", "empty.yaml"],
             "the manifest has no object in it",
         ),
         (&["create", "-f", "none.yaml"], "cannot read none.yaml"),
+        (&["apply", "-f", "twice.yaml"], "twice.yaml: document 1"),
+        (
+            &["delete", "-f", "twice.yaml"],
+            "the key \"kind\" occurs twice at line 4",
+        ),
+        (
+            &["apply", "-f", "kustomization.yaml"],
+            "kubectl kustomize FOLDER",
+        ),
+        (&["apply", "-f", "kinds.yaml"], "is a kustomization"),
+        (&["apply", "-f", "template.yaml"], "helm template CHART"),
         (&["delete", "pods"], "no objects are selected"),
         (
             &["delete", "pods", "a", "--all"],
@@ -278,4 +302,70 @@ fn invalid_arguments_are_rejected_before_a_cluster_starts() {
         assert!(answer.err.contains(errors), "{arguments:?}: {}", answer.err);
     }
     assert!(!machine.data().exists(), "no cluster was started");
+}
+
+/// A pod and a ConfigMap with a fault each, and what the error says to users of `apply` and `create`.
+#[test]
+fn refused_manifests_say_what_to_change() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let pod =
+        |spec: &str| format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: web}}\nspec: {spec}\n");
+    let env = |value: &str| {
+        pod(&format!(
+            "{{containers: [{{name: web, image: any, env: [{{name: PORT, value: {value}}}]}}]}}"
+        ))
+    };
+    let of = |version: &str, kind: &str| {
+        format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: web}}\n")
+    };
+    let cases = [
+        (env("8080"), &["value", "put values in quotes"][..]),
+        (env("true"), &["value", "put values in quotes"]),
+        (
+            pod("{containers: {name: web, image: any}}"),
+            &["containers", "begin with a dash"],
+        ),
+        (
+            pod("{containers: [{name: web, image: any, comand: [a]}]}"),
+            &["comand"],
+        ),
+        (of("v1", "Deployment"), &["it serves the kind in apps/v1"]),
+        (
+            of("extensions/v1beta1", "Ingress"),
+            &["it serves the kind in networking.k8s.io/v1"],
+        ),
+        (
+            of("apps/v1beta1", "Deployment"),
+            &["it serves the kind in apps/v1"],
+        ),
+        (of("apps/v1", "Deploymnet"), &["did you mean Deployment?"]),
+    ];
+    for (manifest, expected) in &cases {
+        machine.write("web.yaml", manifest);
+        for verb in ["apply", "create"] {
+            let refused = machine.longshore(&[verb, "-f", "web.yaml"]);
+            assert_ne!(refused.code, 0, "{verb}: {manifest}");
+            for part in *expected {
+                assert!(
+                    refused.err.contains(part),
+                    "{verb}: {manifest}{}",
+                    refused.err
+                );
+            }
+        }
+    }
+    let job = |seconds: u32| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata: {{name: j}}\nspec: {{template: {{spec: \
+         {{restartPolicy: Never, containers: [{{name: c, image: any, command: [sleep, \"{seconds}\"]}}]}}}}}}\n"
+        )
+    };
+    machine.write("job.yaml", &job(300));
+    machine.longshore(&["apply", "-f", "job.yaml"]).expect(0);
+    machine.write("job.yaml", &job(301));
+    let refused = machine.longshore(&["apply", "-f", "job.yaml"]);
+    for part in ["spec.template", "immutable", "longshore delete"] {
+        assert!(refused.err.contains(part), "{}", refused.err);
+    }
 }

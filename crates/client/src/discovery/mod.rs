@@ -69,15 +69,16 @@ impl Discovery {
         if let Some(info) = found {
             return Ok(info);
         }
-        let others: Vec<String> = self
-            .cached_versions(gvk)
-            .iter()
-            .map(|info| info.api_version())
-            .collect();
-        let remedy = if others.is_empty() {
-            LIST_HINT.to_owned()
-        } else {
-            format!("it serves the kind in {}", others.join(", "))
+        let known = self.kinds.lock().clone().unwrap_or_default();
+        let of_name = known.iter().map(|served| &served.info);
+        let of_name = of_name.filter(|info| info.gvk.kind == gvk.kind);
+        let (own, others): (Vec<_>, Vec<_>) = of_name.partition(|info| is_same(info, gvk));
+        // A wrong group is more likely than another kind of the same name.
+        let served = if own.is_empty() { others } else { own };
+        let served: Vec<String> = served.iter().map(|info| info.api_version()).collect();
+        let remedy = match &served[..] {
+            [] => LIST_HINT.to_owned(),
+            served => format!("it serves the kind in {}", served.join(", ")),
         };
         Err(missing(transport, gvk, &remedy))
     }

@@ -252,7 +252,7 @@ stringData: {key: value}
             .await,
     );
     assert!(
-        refused.starts_with("document 3 of the manifest is no YAML"),
+        refused.starts_with("document 3 of the manifest is not valid YAML"),
         "{refused}"
     );
     assert!(

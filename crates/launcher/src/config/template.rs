@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use longshore_model::yaml;
+use longshore_model::yaml::{self, Unique};
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, Visitor, value::MapAccessDeserializer},
@@ -79,7 +79,9 @@ fn read(file: &Path, folder: Option<&Path>) -> Result<Value, ConfigError> {
         message,
     };
     yaml::check(text.as_bytes()).map_err(|error| syntax(error.to_string()))?;
-    serde_yaml_ng::from_str(&text).map_err(|error| syntax(error.to_string()))
+    let read = serde_yaml_ng::from_str::<Unique>(&text);
+    let Unique(value) = read.map_err(|error| syntax(error.to_string()))?;
+    Ok(value)
 }
 
 impl<'de> Deserialize<'de> for Template {

@@ -1,15 +1,17 @@
-//! Writes JSON values as YAML that all parsers read alike, and limits the YAML
-//! that is read.
+//! Writes JSON values as YAML that all parsers read alike, limits the YAML
+//! that is read, and reads mappings without repeated keys.
 //!
 //! The Kubernetes tools use YAML 1.1, in which `yes`, `on` and `1_000` are not
 //! strings; most other parsers use YAML 1.2. Strings that any of them would
 //! misinterpret are quoted.
 
 mod limits;
+mod unique;
 
 use serde_json::{Map, Value};
 
 pub use limits::{DEPTH, EXPANSION, LimitError, check};
+pub use unique::Unique;
 
 /// Words that some parser does not read as strings, in lower case.
 const NON_STRING_WORDS: [&str; 15] = [
