@@ -250,3 +250,24 @@ fn an_injected_container_does_not_keep_a_run_active() {
         assert_ended(&machine, &detached, state, code);
     }
 }
+
+#[test]
+fn a_sidecar_that_never_starts_is_named() {
+    let machine = machine();
+    let sidecar = json!({
+        "name": "proxy", "image": "x", "restartPolicy": "Always", "command": ["sleep", "300"],
+        "startupProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1, "failureThreshold": 600},
+    });
+    let sidecar = json!({"spec": {"initContainers": [sidecar]}});
+    machine.write("unready.yaml", &sidecar.to_string());
+    let options = ["--detach"];
+    let started = machine.longshore(&words("unready", "unready.yaml", &options, "true"));
+    let run = started.expect(0).out.trim().to_owned();
+    eventually("why names the sidecar", || {
+        let why = machine.longshore(&["why", &run]).out;
+        why.contains("the sidecar \"proxy\" has not started: its startup probe")
+    });
+    let options = ["--start-timeout", "2s"];
+    let ended = machine.longshore(&words("slow", "unready.yaml", &options, "true"));
+    assert!(ended.err.contains("the sidecar \"proxy\""), "{}", ended.err);
+}

@@ -297,8 +297,9 @@ fn diagnose(run: &Run, evidence: &RunEvidence, now: Timestamp) -> Why {
         return tell(State::Running, summary, None, None);
     }
     let pulling = explain::pulling(pods.iter().copied(), &evidence.cluster, now);
-    let pulling = pulling.map_or(String::new(), |text| format!("; {text}"));
-    let summary = format!("starting for {since} s: {far}{pulling}");
+    let waits_for = pulling.or_else(|| explain::initializing(pods.iter().copied()));
+    let waits_for = waits_for.map_or(String::new(), |text| format!("; {text}"));
+    let summary = format!("starting for {since} s: {far}{waits_for}");
     tell(State::Pending, summary, None, None)
 }
 

@@ -62,6 +62,8 @@ pub struct ContainerStatus {
     /// The state before the last restart.
     #[serde(deserialize_with = "null_as_default")]
     pub last_state: ContainerState,
+    /// Whether the startup probe has succeeded, if the container runs.
+    pub started: Option<bool>,
 }
 
 /// A container's state: at most one of the three is set.
