@@ -163,12 +163,10 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     if old.get("completions") != new.get("completions") && !elastic {
         causes.push(Cause::immutable("spec.completions", new.get("completions")));
     }
-    match has_mutable_template(before) {
-        true => suspended_template(old, new, causes),
-        false if old.get("template") != new.get("template") => {
-            causes.push(Cause::immutable("spec.template", new.get("template")));
-        }
-        false => {}
+    if has_mutable_template(before) {
+        suspended_template(old, new, causes);
+    } else if old.get("template") != new.get("template") {
+        causes.push(Cause::immutable("spec.template", new.get("template")));
     }
 }
 

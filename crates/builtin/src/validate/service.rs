@@ -166,11 +166,8 @@ fn families(before: &Object, after: &Object, causes: &mut CauseList) {
     if old.is_empty() || new.is_empty() {
         return;
     }
-    let is_changed = match old.len() == new.len() {
-        true => old != new,
-        false => old[0] != new[0],
-    };
-    if is_changed {
+    let is_other_set = old.len() == new.len() && old != new;
+    if is_other_set || old[0] != new[0] {
         let detail = "may not change once set";
         causes.push(Cause::invalid("spec.ipFamilies[0]", new.clone(), detail));
     }

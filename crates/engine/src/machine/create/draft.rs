@@ -103,11 +103,13 @@ pub(in crate::machine) fn draft(
     let name = json::text(&object, "metadata.name").to_owned();
     let prefix = json::text(&object, "metadata.generateName").to_owned();
     // As in Kubernetes, whose store checks it: after validation, and not in a dry run.
-    let check_version = || match has_version && !dry_run {
-        true => Err(Error::BadRequest(
-            "resourceVersion should not be set on objects to be created".into(),
-        )),
-        false => Ok(()),
+    let check_version = || {
+        if has_version && !dry_run {
+            return Err(Error::BadRequest(
+                "resourceVersion should not be set on objects to be created".into(),
+            ));
+        }
+        Ok(())
     };
     if !name.is_empty() {
         let entries = prepare(place_of, state, ids, &mut object, &author)?;
