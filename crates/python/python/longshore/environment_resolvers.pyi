@@ -1,33 +1,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-class _EnvironmentResolver:
-    # A spec is a `tf.train.ClusterSpec` if TensorFlow is installed, and a `longshore.ClusterSpec`
-    # otherwise. The return type is `Any`, because no type checker knows which of them applies.
+from .cluster_resolver import _Base
 
-    def cluster_spec(self) -> Any: ...
-    def master(
-        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
-    ) -> str: ...
-    def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> dict[str, int]: ...
-    @property
-    def environment(self) -> str: ...
-    @property
-    def task_type(self) -> str | None: ...
-    @task_type.setter
-    def task_type(self, task_type: str | None) -> None: ...
-    @property
-    def task_id(self) -> int | None: ...
-    @task_id.setter
-    def task_id(self, task_id: int | None) -> None: ...
-    @property
-    def rpc_layer(self) -> str | None: ...
-    @rpc_layer.setter
-    def rpc_layer(self, rpc_layer: str | None) -> None: ...
-
-class TFConfigClusterResolver(_EnvironmentResolver):
+class TFConfigClusterResolver(_Base):
     def __init__(
         self,
         task_type: str | None = None,
@@ -36,7 +12,7 @@ class TFConfigClusterResolver(_EnvironmentResolver):
         environment: str | None = None,
     ) -> None: ...
 
-class SlurmClusterResolver(_EnvironmentResolver):
+class SlurmClusterResolver(_Base):
     def __init__(
         self,
         jobs: Mapping[str, int] | None = None,
@@ -46,12 +22,12 @@ class SlurmClusterResolver(_EnvironmentResolver):
     ) -> None: ...
     def get_task_info(self) -> tuple[str | None, int | None]: ...
 
-class SageMakerClusterResolver(_EnvironmentResolver):
+class SageMakerClusterResolver(_Base):
     def __init__(
         self, port: int = 2223, rpc_layer: str | None = "grpc", session_master: str | None = None
     ) -> None: ...
 
-class UnionResolver:
+class UnionResolver(_Base):
     def __init__(
         self,
         *resolvers: Any,
@@ -59,24 +35,3 @@ class UnionResolver:
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None: ...
-    def cluster_spec(self) -> Any: ...
-    def master(
-        self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
-    ) -> str: ...
-    def num_accelerators(
-        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
-    ) -> dict[str, int]: ...
-    @property
-    def environment(self) -> str: ...
-    @property
-    def task_type(self) -> str | None: ...
-    @task_type.setter
-    def task_type(self, task_type: str | None) -> None: ...
-    @property
-    def task_id(self) -> int | None: ...
-    @task_id.setter
-    def task_id(self, task_id: int | None) -> None: ...
-    @property
-    def rpc_layer(self) -> str | None: ...
-    @rpc_layer.setter
-    def rpc_layer(self, rpc_layer: str | None) -> None: ...

@@ -25,7 +25,7 @@ class Module:
         paths = [PACKAGE / f"{name}{suffix}" for suffix in (".pyi", ".py")]
         self.files = [File(path) for path in paths if path.exists()]
         #: Those of the stub, if the module has one.
-        self.definitions = self.files[0].definitions
+        self.definitions = {**imported_bases(self.files[0]), **self.files[0].definitions}
         self.aliases = {
             name: node.value
             for node in self.files[0].tree.body
@@ -42,6 +42,18 @@ class Module:
             if found:
                 return found
         return native_doc(*path) if self.name == "_native" else ""
+
+
+def imported_bases(file: File) -> dict[str, Any]:
+    """The private classes that a stub imports from a stub of the package, as bases of its own."""
+    found: dict[str, Any] = {}
+    for node in file.tree.body:
+        path = PACKAGE / f"{node.module}.pyi" if isinstance(node, ast.ImportFrom) and node.level == 1 else None
+        names = [one.name for one in getattr(node, "names", []) if one.name.startswith("_")]
+        if path is not None and names and path.exists():
+            definitions = File(path).definitions
+            found.update({name: definitions[name] for name in names if name in definitions})
+    return found
 
 
 class File:
