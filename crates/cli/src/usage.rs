@@ -1,4 +1,4 @@
-//! The disk usage of the embedded cluster's code.
+//! The disk usage of the embedded cluster's code, and of its logs of deleted pods.
 
 use std::{
     fs, io,
@@ -12,7 +12,7 @@ use longshore::launcher::{
     kept::{Kept, Limit, Usage},
     outputs::{Outputs, OutputsUsage},
 };
-use longshore_embedded::Layout;
+use longshore_embedded::{KeptLogs, Layout};
 use serde_json::{Value, json};
 
 use crate::ui;
@@ -20,14 +20,16 @@ use crate::ui;
 /// The timeout for measuring volumes, which may have millions of files.
 const MEASURE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The disk usage of code.
-pub(crate) struct CodeUsage {
+/// The disk usage of code and logs.
+pub(crate) struct DiskUsage {
     kept: Usage,
     limit: Limit,
     volumes: Measured,
     outputs: OutputsUsage,
     /// The size of the data of tasks in bytes.
     data: u64,
+    /// The logs of deleted pods.
+    logs: KeptLogs,
 }
 
 /// The size of a folder.
@@ -38,7 +40,7 @@ struct Measured {
     complete: bool,
 }
 
-impl CodeUsage {
+impl DiskUsage {
     /// Measures the disk usage. Unreadable files count as empty.
     pub(crate) fn measure(layout: &Layout, ephemeral: bool) -> Self {
         let kept = Kept::new(layout.bundles());
@@ -48,6 +50,7 @@ impl CodeUsage {
             limit: kept.limit(usage.bytes()),
             data: DataCache::new(layout.data()).bytes(),
             outputs: Outputs::new(layout.outputs()).usage().unwrap_or_default(),
+            logs: KeptLogs::measure(layout, ephemeral),
             volumes: volumes(&layout.pods(ephemeral), Instant::now() + MEASURE_TIMEOUT),
         }
     }
@@ -56,8 +59,8 @@ impl CodeUsage {
         self.kept.bytes() > self.limit.bytes
     }
 
-    /// JSON form.
-    pub(crate) fn value(&self) -> Value {
+    /// JSON form of the disk usage of code.
+    pub(crate) fn code(&self) -> Value {
         let (bundles, copies) = (self.kept.bundles, self.kept.ready_copies);
         json!({
             "bundles": {"count": bundles.count, "bytes": bundles.bytes},
@@ -75,14 +78,24 @@ impl CodeUsage {
         })
     }
 
+    /// JSON form of the disk usage of the logs of deleted pods.
+    pub(crate) fn logs(&self) -> Value {
+        json!({
+            "bytes": self.logs.bytes,
+            "limitBytes": self.logs.limit.bytes,
+            "configuredLimitBytes": self.logs.limit.configured,
+        })
+    }
+
     /// Human-readable form.
     pub(crate) fn describe(&self) {
         let bundles = self.kept.bundles;
-        let limit = ui::size(self.limit.bytes);
-        let limit = match (self.is_over(), self.limit.bytes < self.limit.configured) {
-            (true, _) => format!("more than the limit of {limit}: active runs need them"),
-            (false, true) => format!("limit {limit}, half of the free disk"),
-            (false, false) => format!("limit {limit}"),
+        let limit = match self.is_over() {
+            true => {
+                let limit = ui::size(self.limit.bytes);
+                format!("more than the limit of {limit}: active runs need them")
+            }
+            false => limit_text(self.limit),
         };
         let plural = if bundles.count == 1 { "" } else { "s" };
         let mut code = format!(
@@ -113,6 +126,16 @@ impl CodeUsage {
         };
         let size = ui::size(self.volumes.bytes);
         ui::line(format!("  volumes     {least}{size} in volumes of pods"));
+        let (size, limit) = (ui::size(self.logs.bytes), limit_text(self.logs.limit));
+        ui::line(format!("  kept logs   {size} of deleted pods; {limit}"));
+    }
+}
+
+fn limit_text(limit: Limit) -> String {
+    let size = ui::size(limit.bytes);
+    match limit.bytes < limit.configured {
+        true => format!("limit {size}, half of the free disk"),
+        false => format!("limit {size}"),
     }
 }
 

@@ -236,6 +236,7 @@ impl EmbeddedCluster {
                 access,
                 log_limits: options.log_limits,
                 keep_logs: options.keep_logs,
+                kept_logs_limit: Some(self.layout.kept_logs_limit()),
                 image_entrypoints: options.image_entrypoints.clone(),
                 image_users: options.image_users.clone(),
                 device_root: options.device_root.clone(),

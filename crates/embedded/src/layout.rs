@@ -132,6 +132,11 @@ impl Layout {
         self.dir.join("bundles")
     }
 
+    /// The limit of the disk space of the logs of deleted pods, in bytes.
+    pub(crate) fn kept_logs_limit(&self) -> PathBuf {
+        self.dir.join("kept-logs-limit")
+    }
+
     /// The files of tasks of runs that are kept after the tasks have ended.
     #[must_use]
     pub fn outputs(&self) -> PathBuf {

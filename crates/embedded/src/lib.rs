@@ -32,6 +32,7 @@ pub mod envtest;
 mod error;
 mod example;
 mod files;
+mod kept_logs;
 mod keys;
 mod kubeconfig;
 mod layout;
@@ -51,6 +52,7 @@ pub use cluster::EmbeddedCluster;
 pub use error::Error;
 #[doc(hidden)]
 pub use example::{blocking_example, example, example_in_pod, example_with_pods};
+pub use kept_logs::KeptLogs;
 pub use kubeconfig::check_place as check_kubeconfig_place;
 pub use layout::Layout;
 pub use longshore_apiserver::{

@@ -11,11 +11,13 @@
 //!   reject files that other users own or may write;
 //! - [`replace`] replaces a file atomically, also in case of a power failure;
 //! - [`read_limited`] reads an untrusted file in bounded time and memory;
-//! - [`remove_tree`] removes a directory whose content is untrusted.
+//! - [`remove_tree`] removes a directory whose content is untrusted;
+//! - [`DiskLimit`] is a limit of the disk space of a folder.
 //!
 //! The rules about owners and modes are pure functions in `trust`.
 
 mod dir;
+mod disk_limit;
 mod error;
 mod file;
 mod limited;
@@ -24,6 +26,7 @@ mod replace;
 mod trust;
 
 pub use dir::{check_output_dir, private_dir};
+pub use disk_limit::{DiskLimit, free_bytes};
 pub use error::Error;
 pub use file::{OpenMode, inspect_optional, open, read_from_disk, read_optional};
 pub use limited::read_limited;

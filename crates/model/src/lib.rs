@@ -14,6 +14,7 @@ mod limited;
 pub mod meta;
 pub mod name;
 pub mod network;
+pub mod node_condition;
 pub mod patch;
 pub mod quantity;
 pub mod quota;

@@ -78,6 +78,9 @@ pub struct Options {
     /// Keep the logs of a Job's pods that were deleted until the Job is removed. Requires the
     /// permission to watch Jobs, and to read their controllers.
     pub keep_logs: bool,
+    /// The file with the limit of the disk space of these logs in bytes, which may change at any time.
+    /// Without it, the limit is [`KEPT_LOGS_LIMIT`](crate::KEPT_LOGS_LIMIT).
+    pub kept_logs_limit: Option<PathBuf>,
     /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
     /// Users of images, for containers without `runAsUser`.
@@ -131,6 +134,7 @@ impl NodeAgent {
             access,
             log_limits,
             keep_logs,
+            kept_logs_limit,
             image_entrypoints,
             image_users,
             device_root,
@@ -171,7 +175,7 @@ impl NodeAgent {
             .map(node_address)
             .zip(names.iter().zip(shares.map(Devices::new)))
             .map(|(address, (name, devices))| {
-                let info = NodeInfo::new(name, address, machine.clone(), &devices);
+                let info = NodeInfo::new(name, address, machine.clone(), cgroups.clone(), &devices);
                 (info, devices)
             })
             .collect();
@@ -222,7 +226,7 @@ impl NodeAgent {
         }));
         let folder = data.join(data_folder::LOGS);
         let logs = match keep_logs {
-            true => LogStore::keeping(folder, log_limits),
+            true => LogStore::keeping(folder, log_limits, kept_logs_limit),
             false => LogStore::new(folder, log_limits),
         };
         let items = caches.iter().flat_map(Cache::items);

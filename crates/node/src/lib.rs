@@ -93,6 +93,6 @@ pub use error::Error;
 pub use fill::{FillVolumes, NewVolume};
 pub use images::{ImageEntrypoint, ImageEntrypointError, ImageUser, ImageUserError};
 pub use last_end::LastEnd;
-pub use logs::{LogLimits, LogReader};
+pub use logs::{KEPT_LOGS_LIMIT, LogLimits, LogReader, kept_log_bytes};
 pub use longshore_model::network::MAX_NODES;
 pub use sessions::Sessions;

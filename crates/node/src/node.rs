@@ -3,11 +3,12 @@
 use jiff::Timestamp;
 use longshore_client::{Cluster, DeleteOptions, Error, Patch};
 use longshore_clock::Clock;
-use longshore_model::{release, time};
+use longshore_model::{node_condition::LIMITS_ENFORCED, release, time};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, net::Ipv4Addr, time::Duration};
 
 use crate::{
+    cgroups::Cgroups,
     devices::{self, Devices},
     machine::{self, MachineInfo},
 };
@@ -24,6 +25,8 @@ pub(crate) struct NodeInfo {
     pub(crate) name: String,
     pub(crate) address: Ipv4Addr,
     pub(crate) machine: MachineInfo,
+    /// Enforces the limits of pods.
+    pub(crate) cgroups: Cgroups,
     /// Whole devices by resource.
     amounts: BTreeMap<String, usize>,
     /// Labels that describe the devices.
@@ -35,12 +38,14 @@ impl NodeInfo {
         name: &str,
         address: Ipv4Addr,
         machine: MachineInfo,
+        cgroups: Cgroups,
         devices: &Devices,
     ) -> Self {
         Self {
             name: name.to_owned(),
             address,
             machine,
+            cgroups,
             amounts: devices.amounts(),
             labels: devices.labels(),
         }
@@ -136,13 +141,15 @@ pub(crate) async fn keep_alive(cluster: Cluster, info: NodeInfo, clock: Clock) {
     let heartbeat = clock.heartbeat();
     let started = clock.now();
     let mut round = 0;
+    let mut refusal = info.cgroups.refusal();
     loop {
         let (begin, now) = (clock.instant(), clock.now());
         if let Err(error) = renew(&cluster, &info.name, now).await {
             tracing::debug!(%error, "cannot renew the node's lease");
         }
         round = (round + 1) % RENEWALS_PER_STATUS;
-        if round == 0
+        let before = std::mem::replace(&mut refusal, info.cgroups.refusal());
+        if (round == 0 || before != refusal)
             && let Err(error) = write_status(&cluster, &info, started, now).await
         {
             tracing::debug!(%error, "cannot write the node's status");
@@ -231,6 +238,14 @@ fn status(info: &NodeInfo, ready_since: Timestamp, now: Timestamp) -> Value {
             "lastTransitionTime": time::seconds(ready_since),
         })
     };
+    let refusal = info.cgroups.refusal();
+    let (reason, message) = match &refusal {
+        None => (
+            "HasCgroups",
+            "limits of CPU and memory are enforced by cgroups".to_owned(),
+        ),
+        Some(refusal) => ("NoCgroups", refusal.with_remedy()),
+    };
     let version = format!(
         "{}+longshore.{}",
         release::VERSION,
@@ -243,6 +258,7 @@ fn status(info: &NodeInfo, ready_since: Timestamp, now: Timestamp) -> Value {
             condition("MemoryPressure", false, "NotMeasured", "the agent does not measure it"),
             condition("DiskPressure", false, "NotMeasured", "the agent does not measure it"),
             condition("PIDPressure", false, "NotMeasured", "the agent does not measure it"),
+            condition(LIMITS_ENFORCED, refusal.is_none(), reason, &message),
             condition("Ready", true, "KubeletReady", "the node agent runs pods as processes"),
         ],
         "addresses": [

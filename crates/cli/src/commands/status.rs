@@ -1,12 +1,13 @@
 //! `longshore status`: prints the state, location and lifetime of the embedded cluster, and the
-//! disk usage of code.
+//! disk usage of code and of the logs of deleted pods.
 
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use longshore::{
-    client::Cluster,
+    client::{Cluster, Item, kinds::Node},
     launcher::{RunState, runs},
+    model::node_condition::LIMITS_ENFORCED,
 };
 use longshore_embedded::{
     Layout,
@@ -21,12 +22,13 @@ use crate::{
     output::{self, Format, TableFormat},
     target::{Lifetime, age},
     ui,
-    usage::CodeUsage,
+    usage::DiskUsage,
 };
 
 /// Show whether the embedded cluster runs, where, and until when
 ///
-/// Prints the runs in progress, the schedules and the disk usage of code bundles and pod volumes. Exits
+/// Prints the runs in progress, the schedules, and the disk usage of code bundles, pod volumes and
+/// logs of deleted pods. Says if limits of CPU and memory are not enforced on this machine. Exits
 /// with 0 if the cluster is running and answers, 3 if not.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -51,7 +53,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
     let seen = running.as_ref().zip(Some(state.as_ref()));
     let ephemeral = running.as_ref().is_some_and(|record| record.ephemeral);
     let measured = layout.clone();
-    let usage = tokio::task::spawn_blocking(move || CodeUsage::measure(&measured, ephemeral)).await;
+    let usage = tokio::task::spawn_blocking(move || DiskUsage::measure(&measured, ephemeral)).await;
     let usage = usage.map_err(|error| Error::from_source(Kind::Failed, &error))?;
     match args.output {
         TableFormat::Table => {
@@ -73,7 +75,8 @@ async fn ask(record: &Record) -> Option<Work> {
     let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
     let cluster = cluster.ok()?;
     cluster.proxy().get_bytes("/readyz", &[]).await.ok()?;
-    let found = runs::list(&cluster, None).await.unwrap_or_default();
+    let (found, limits) = futures::join!(runs::list(&cluster, None), Limits::of(&cluster));
+    let found = found.unwrap_or_default();
     let named = |states: &[RunState]| -> Vec<String> {
         let found = found.iter().filter(|run| states.contains(&run.state));
         found.map(|run| run.run.name.to_string()).collect()
@@ -82,7 +85,33 @@ async fn ask(record: &Record) -> Option<Work> {
         runs: named(&[RunState::Pending, RunState::Running]),
         schedules: named(&[RunState::Scheduled]),
         paused: named(&[RunState::Paused]),
+        limits,
     })
+}
+
+/// The enforcement of limits of CPU and memory on this machine.
+struct Limits {
+    are_enforced: bool,
+    /// Why they are not, and the remedy.
+    reason: Option<String>,
+}
+
+impl Limits {
+    /// What the nodes, which are all on this machine, report; `None` if there are none.
+    async fn of(cluster: &Cluster) -> Option<Self> {
+        let nodes = cluster.nodes().list().await.ok()?.items;
+        let reported = |node: &Item<Node>| node.condition(LIMITS_ENFORCED).ok().flatten();
+        let found = nodes.iter().find_map(reported)?;
+        let are_enforced = found.holds();
+        Some(Self {
+            are_enforced,
+            reason: found.message.filter(|_| !are_enforced),
+        })
+    }
+
+    fn value(&self) -> serde_json::Value {
+        json!({"enforced": self.are_enforced, "reason": self.reason})
+    }
 }
 
 /// The names of active runs, and of schedules.
@@ -90,12 +119,13 @@ struct Work {
     runs: Vec<String>,
     schedules: Vec<String>,
     paused: Vec<String>,
+    limits: Option<Limits>,
 }
 
 /// A running cluster, and its work if it answers.
 type Seen<'a> = Option<(&'a Record, Option<&'a Work>)>;
 
-fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Value {
+fn value(layout: &Layout, seen: Seen<'_>, usage: &DiskUsage) -> serde_json::Value {
     let work = seen.and_then(|(_, work)| work);
     let names = |of: fn(&Work) -> &Vec<String>| work.map(of).cloned().unwrap_or_default();
     let mut value = json!({
@@ -103,13 +133,16 @@ fn value(layout: &Layout, seen: Seen<'_>, usage: &CodeUsage) -> serde_json::Valu
         "ready": work.is_some(),
         "folder": layout.dir(),
         "log": layout.log(),
-        "code": usage.value(),
+        "code": usage.code(),
+        "keptLogs": usage.logs(),
     });
     if let Some((record, _)) = seen {
         let lifetime = Lifetime::of(record, layout);
         value["runs"] = json!(names(|work| &work.runs));
         value["schedules"] = json!(names(|work| &work.schedules));
         value["pausedSchedules"] = json!(names(|work| &work.paused));
+        let limits = work.and_then(|work| work.limits.as_ref());
+        value["limits"] = json!(limits.map(Limits::value));
         value["lifetime"] = json!(lifetime.as_str());
         value["until"] = json!(hints::complete(lifetime.until()));
         value["url"] = json!(record.url);
@@ -170,5 +203,11 @@ fn describe_work(work: &Work) {
                 names.join(", ")
             ));
         }
+    }
+    let limits = work.limits.as_ref();
+    if let Some(reason) = limits.and_then(|limits| limits.reason.as_ref()) {
+        ui::line(format!(
+            "  limits      of CPU and memory are not enforced: {reason}"
+        ));
     }
 }

@@ -1,6 +1,10 @@
 //! `longshore up`: starts a lasting embedded cluster, in the background or foreground.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
 
 use clap::Args;
 use longshore::{
@@ -12,7 +16,7 @@ use longshore::{
     },
 };
 use longshore_embedded::{
-    AuditOptions, AuthorizationMode, Layout,
+    AuditOptions, AuthorizationMode, KeptLogs, Layout,
     daemon::{self, Record, Report, ServeOptions, State, Usage},
 };
 
@@ -89,6 +93,12 @@ pub(crate) struct UpArgs {
     /// disk space. Bundles that active runs need are kept in any case. See docs/stores.md.
     #[arg(long, value_name = "SIZE", value_parser = embedded::size)]
     code_limit: Option<u64>,
+    /// Maximum disk usage of the logs of deleted pods [default: 10Gi]
+    ///
+    /// The limit stays in effect until another is set. It never exceeds half of the free
+    /// disk space. The oldest logs are removed first. See docs/node.md.
+    #[arg(long, value_name = "SIZE", value_parser = embedded::size)]
+    kept_logs_limit: Option<u64>,
     #[command(flatten)]
     node: NodeArgs,
     /// Run in the foreground until Ctrl-C
@@ -133,7 +143,7 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
     if args.foreground {
         let options = serve_options(&args, &layout, kubeconfig)?;
         layout.create()?;
-        set_code_limit(&args, &layout)?;
+        set_limits(&args, &layout)?;
         daemon::serve(options, |record, cluster| {
             embedded::warn(record);
             look_after_runs(cluster, &layout);
@@ -216,7 +226,7 @@ async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> R
             ("is up", embedded::spawn(layout, &wish).await?)
         }
     };
-    set_code_limit(args, layout)?;
+    set_limits(args, layout)?;
     let record = Record {
         kubeconfig: kubeconfig.unwrap_or(record.kubeconfig),
         ..record
@@ -236,16 +246,25 @@ fn look_after_runs(cluster: Cluster, layout: &Layout) {
     tokio::spawn(kept::keep(cluster, Kept::new(layout.bundles())));
 }
 
-/// Stores the limit in the data folder, where the cluster's process reads it.
-fn set_code_limit(args: &UpArgs, layout: &Layout) -> Result<()> {
-    let Some(bytes) = args.code_limit else {
-        return Ok(());
+/// Stores limits of the disk usage in the data folder, where the cluster's process reads them.
+fn set_limits(args: &UpArgs, layout: &Layout) -> Result<()> {
+    let not_set = |what: &'static str, folder: &Path| {
+        let folder = folder.display().to_string();
+        move |error| {
+            let message = format!("cannot write to {folder}: {error}");
+            Error::new(Kind::Failed, message).hint(format!("the limit for {what} was not set"))
+        }
     };
-    let folder = layout.bundles();
-    Kept::new(&folder).set_limit(bytes).map_err(|error| {
-        let message = format!("cannot write to {}: {error}", folder.display());
-        Error::new(Kind::Failed, message).hint("the limit for code was not set")
-    })
+    if let Some(bytes) = args.code_limit {
+        let folder = layout.bundles();
+        let set = Kept::new(&folder).set_limit(bytes);
+        set.map_err(not_set("code", &folder))?;
+    }
+    if let Some(bytes) = args.kept_logs_limit {
+        let set = KeptLogs::set_limit(layout, bytes);
+        set.map_err(not_set("logs of deleted pods", layout.dir()))?;
+    }
+    Ok(())
 }
 
 fn describe(news: &str, record: &Record, layout: &Layout) {

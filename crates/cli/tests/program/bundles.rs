@@ -89,7 +89,7 @@ fn the_bundle_of_an_active_run_is_deleted_after_its_pods() {
 }
 
 #[test]
-fn the_limit_persists_and_active_runs_keep_bundles_beyond_it() {
+fn limits_persist_and_active_runs_keep_bundles_beyond_them() {
     let machine = machine();
     let up = machine.longshore(&["up", "--code-limit", "0"]).expect(2);
     assert!(up.err.contains("--code-limit"), "{}", up.err);
@@ -107,9 +107,15 @@ fn the_limit_persists_and_active_runs_keep_bundles_beyond_it() {
     let text = machine.longshore(&["status"]).expect(0).out;
     let over = "1 bundle, 2.0 MiB; more than the limit of 1.0 MiB: active runs need them";
     assert!(text.contains(over), "{text}");
+    let words = ["up", "--kept-logs-limit", "5Mi"];
+    machine.longshore(&words).expect(0);
+    let text = machine.longshore(&["status"]).expect(0).out;
+    assert!(text.contains("of deleted pods; limit 5.0 MiB"), "{text}");
     machine.longshore(&["down", "--force"]).expect(0);
     machine.longshore(&["up"]).expect(0);
-    assert_eq!(machine.status()["code"]["configuredLimitBytes"], 1 << 20);
+    let status = machine.status();
+    assert_eq!(status["code"]["configuredLimitBytes"], 1 << 20);
+    assert_eq!(status["keptLogs"]["configuredLimitBytes"], 5 << 20);
     machine.longshore(&["up", "--code-limit", "3Gi"]).expect(0);
     assert_eq!(
         machine.status()["code"]["configuredLimitBytes"],

@@ -130,6 +130,74 @@ fn the_logs_of_ended_runs_are_read_until_the_runs_are_removed() {
     eventually("all logs are removed", || kept(&machine).is_empty());
 }
 
+const JOB: &str = "
+apiVersion: batch/v1
+kind: Job
+metadata: {name: backup}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: OnFailure
+      containers:
+      - {name: dump, image: any, command: [sh, -c, 'echo the reason; exit 1']}
+";
+
+/// The Job deletes its pod, because the container would be restarted otherwise.
+#[test]
+fn the_log_of_a_deleted_pod_is_found_by_its_name() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let second =
+        "      - {name: proxy, image: any, command: [sh, -c, 'echo of the proxy; sleep 300']}\n";
+    machine.write("one.yaml", JOB);
+    let two = JOB.replace("backup", "pair") + second;
+    machine.write("two.yaml", &two);
+    machine
+        .longshore(&["apply", "-f", "one.yaml", "-f", "two.yaml"])
+        .expect(0);
+    let of = |job: &str| {
+        let folders = kept(&machine).into_iter();
+        let records = folders.filter_map(|folder| fs::read(folder.join("pod.json")).ok());
+        let records =
+            records.filter_map(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+        let mut names = records.filter(|pod| !pod["deleted"].is_null());
+        let found = names.find(|pod| pod["metadata"]["ownerReferences"][0]["name"] == job);
+        found.map(|pod| pod["metadata"]["name"].as_str().unwrap().to_owned())
+    };
+    for job in ["backup", "pair"] {
+        eventually("the pod is deleted", || of(job).is_some());
+    }
+    let pods = ["get", "pods", "--output", "name"];
+    assert_eq!(machine.longshore(&pods).expect(0).out, "");
+
+    let one = of("backup").unwrap();
+    for name in [&format!("pod/{one}"), &one] {
+        let log = machine.longshore(&["logs", name]).expect(0);
+        assert_eq!(log.out, "the reason\n");
+        assert!(log.err.contains("was deleted"), "{}", log.err);
+    }
+    let pair = format!("pod/{}", of("pair").unwrap());
+    let which = machine.longshore(&["logs", &pair]).expect(2);
+    assert!(
+        which.err.contains("--container: dump, proxy"),
+        "{}",
+        which.err
+    );
+    let all = machine
+        .longshore(&["logs", &pair, "--all-containers"])
+        .expect(0);
+    assert_eq!(all.out, "dump | the reason\nproxy | of the proxy\n");
+    let last = ["logs", &pair, "-c", "proxy", "--tail", "1", "--follow"];
+    assert_eq!(machine.longshore(&last).expect(0).out, "of the proxy\n");
+    let none = machine
+        .longshore(&["logs", &pair, "-c", "missing"])
+        .expect(1);
+    assert!(none.err.contains("dump, proxy"), "{}", none.err);
+    let other = machine.longshore(&["logs", "pod/missing"]).expect(1);
+    assert!(other.err.contains("no pod"), "{}", other.err);
+}
+
 #[test]
 fn the_logs_of_a_run_are_removed_with_its_job_and_with_its_namespace() {
     let machine = Machine::new();

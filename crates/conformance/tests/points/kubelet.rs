@@ -48,6 +48,7 @@ impl Kubelet {
             access: None,
             // Small, so that the log is rotated while the test follows it.
             keep_logs: false,
+            kept_logs_limit: None,
             log_limits: LogLimits {
                 max_size: 2000,
                 max_files: 1000,

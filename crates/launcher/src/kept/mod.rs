@@ -24,7 +24,8 @@ use jiff::Timestamp;
 use longshore_client::Cluster;
 
 pub use keeper::keep;
-pub use limit::{DEFAULT_LIMIT, Limit};
+pub use limit::DEFAULT_LIMIT;
+pub use longshore_files::DiskLimit as Limit;
 pub use uses::{Uses, uses};
 
 /// The folder of a cluster's bundles: a [`Store::Folder`](crate::Store::Folder) that only

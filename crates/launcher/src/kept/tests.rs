@@ -283,13 +283,7 @@ fn leftovers_of_killed_processes_are_cleaned_up() {
 }
 
 #[test]
-fn the_limit_is_at_most_half_of_the_free_disk() {
-    assert_eq!(Limit::on_disk(100, 1000, 0).bytes, 100);
-    assert_eq!(Limit::on_disk(100, 60, 20).bytes, 40);
-    assert_eq!(
-        Limit::on_disk(u64::MAX, u64::MAX, u64::MAX).bytes,
-        u64::MAX / 2
-    );
+fn the_limit_is_kept_in_the_folder() {
     let folder = Folder::new();
     assert_eq!(folder.kept.limit(0).configured, DEFAULT_LIMIT);
     let kept = Kept::new(folder.kept.root().join("deeper"));

@@ -6,7 +6,7 @@ use std::{
     process,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -43,6 +43,14 @@ impl Unavailable {
         Self::because("the kernel did not let a container join its cgroup".to_owned())
     }
 
+    /// Returns the reason, and what to do.
+    pub(crate) fn with_remedy(&self) -> String {
+        format!(
+            "{self}; run the cluster as root, or in a cgroup of its own: \
+             systemd-run --user --scope --property=Delegate=yes longshore up"
+        )
+    }
+
     fn because(text: String) -> Self {
         Self {
             text,
@@ -59,7 +67,8 @@ type AgentsGroup = Result<Arc<Group>, Unavailable>;
 pub(crate) struct Cgroups {
     own: Arc<OwnCgroups>,
     agents: Arc<Mutex<Option<AgentsGroup>>>,
-    reported: Arc<AtomicBool>,
+    /// Why the limits of a pod were not enforced.
+    reported: Arc<Mutex<Option<Unavailable>>>,
 }
 
 impl Cgroups {
@@ -127,9 +136,22 @@ impl Cgroups {
         pod.for_container(&name, limits).map_err(unavailable)
     }
 
-    /// Returns true the first time: the absence of cgroups is reported once.
-    pub(crate) fn is_first_report(&self) -> bool {
-        !self.reported.swap(true, Ordering::Relaxed)
+    /// Records that the limits of a pod are not enforced. Returns true the first time, which is
+    /// reported.
+    pub(crate) fn report(&self, error: &Unavailable) -> bool {
+        self.reported.lock().replace(error.clone()).is_none()
+    }
+
+    /// Returns why limits are not enforced; `None` if they are. Creates nothing: before the first
+    /// pod with limits, it is what will most likely happen.
+    pub(crate) fn refusal(&self) -> Option<Unavailable> {
+        if let Some(reported) = &*self.reported.lock() {
+            return Some(reported.clone());
+        }
+        match &*self.agents.lock() {
+            Some(agents) => agents.as_ref().err().cloned(),
+            None => predict(&self.own).err(),
+        }
     }
 
     /// Returns the agent's group, and creates it the first time.
@@ -158,8 +180,24 @@ fn checked(name: String) -> Result<String, Unavailable> {
     )))
 }
 
-/// Creates the agent's group in the cgroups that this process may use.
-fn create(own: &OwnCgroups) -> Result<Group, Unavailable> {
+/// Returns an error if [`create`] would most likely fail.
+fn predict(own: &OwnCgroups) -> Result<(), Unavailable> {
+    for folder in parents(own, would_be_delegated)?.unique() {
+        let path = &folder.path;
+        if !is_writable(path) {
+            let text = format!("cannot create a cgroup in {}", path.display());
+            return Err(Unavailable::because(text));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the cgroups in which the agent's group is created. `delegated` finds one of version 2, with
+/// its controllers.
+fn parents(
+    own: &OwnCgroups,
+    delegated: impl FnOnce(&Folder) -> Option<(Folder, Vec<String>)>,
+) -> Result<Folders, Unavailable> {
     let v1 = |controller: &str| {
         let mut all = own.v1.iter();
         let found = all.find(|(name, _)| *name == controller);
@@ -190,6 +228,12 @@ fn create(own: &OwnCgroups) -> Result<Group, Unavailable> {
         let text = "no cgroup with the controllers cpu and memory is delegated to this process";
         return Err(Unavailable::because(text.to_owned()));
     }
+    Ok(folders)
+}
+
+/// Creates the agent's group in the cgroups that this process may use.
+fn create(own: &OwnCgroups) -> Result<Group, Unavailable> {
+    let folders = parents(own, delegated)?;
     let mut last = None;
     for _ in 0..ATTEMPTS {
         match create_in(&folders) {
@@ -241,30 +285,73 @@ fn words(path: &Path) -> Vec<String> {
 /// Finds a cgroup of version 2 in which this process can create groups with controllers, and
 /// these controllers: its own, or the nearest above it.
 pub(super) fn delegated(own: &Folder) -> Option<(Folder, Vec<String>)> {
-    let mut candidates = ancestors(own);
-    // An earlier agent of this process has moved it.
-    if own.path.ends_with(AGENT) {
-        candidates.remove(0);
-    }
+    let candidates = candidates(own);
     let nearest = candidates.first()?;
-    if words(&nearest.join("cgroup.subtree_control")).is_empty() {
+    if words(&nearest.join(SUBTREE)).is_empty() {
         match take_over(nearest) {
             Ok(()) => {}
             Err(error) => tracing::debug!(%error, "the agent's own cgroup is not delegated to it"),
         }
     }
+    first_usable(own, candidates)
+}
+
+/// Like [`delegated`], but moves no process and enables nothing.
+pub(super) fn would_be_delegated(own: &Folder) -> Option<(Folder, Vec<String>)> {
+    let candidates = candidates(own);
+    let nearest = candidates.first()?;
+    if words(&nearest.join(SUBTREE)).is_empty()
+        && let Ok(controllers) = controllers_to_take_over(nearest)
+        && is_writable(&nearest.join(SUBTREE))
+    {
+        return Some((folder(own, nearest.clone()), controllers));
+    }
+    first_usable(own, candidates)
+}
+
+/// The file with the controllers of the cgroups in a cgroup.
+const SUBTREE: &str = "cgroup.subtree_control";
+
+fn candidates(own: &Folder) -> Vec<PathBuf> {
+    let mut candidates = ancestors(own);
+    // An earlier agent of this process has moved it.
+    if own.path.ends_with(AGENT) {
+        candidates.remove(0);
+    }
+    candidates
+}
+
+fn first_usable(own: &Folder, candidates: Vec<PathBuf>) -> Option<(Folder, Vec<String>)> {
     candidates.into_iter().find_map(|path| {
-        let controllers = words(&path.join("cgroup.subtree_control"));
-        let may_create = || rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_ok();
-        (!controllers.is_empty() && may_create()).then(|| {
-            let folder = Folder {
-                version: Version::V2,
-                path: path.clone(),
-                mount: own.mount.clone(),
-            };
-            (folder, controllers)
-        })
+        let controllers = words(&path.join(SUBTREE));
+        let is_usable = !controllers.is_empty() && is_writable(&path);
+        is_usable.then(|| (folder(own, path), controllers))
     })
+}
+
+fn is_writable(path: &Path) -> bool {
+    rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+fn folder(own: &Folder, path: PathBuf) -> Folder {
+    Folder {
+        version: Version::V2,
+        path,
+        mount: own.mount.clone(),
+    }
+}
+
+/// Returns the controllers of the process's own cgroup, if it contains no other process.
+fn controllers_to_take_over(own: &Path) -> io::Result<Vec<String>> {
+    let present = fs::read_to_string(own.join("cgroup.procs"))?;
+    if present.trim() != process::id().to_string() {
+        return Err(io::Error::other("it contains other processes"));
+    }
+    let controllers = words(&own.join("cgroup.controllers"));
+    match controllers.is_empty() {
+        true => Err(io::Error::other("it has no controllers")),
+        false => Ok(controllers),
+    }
 }
 
 /// Enables the controllers in the process's own cgroup. A cgroup with controllers for others
@@ -272,14 +359,7 @@ pub(super) fn delegated(own: &Folder) -> Option<(Folder, Vec<String>)> {
 pub(super) fn take_over(own: &Path) -> io::Result<()> {
     let id = process::id().to_string();
     let processes = own.join("cgroup.procs");
-    let present = fs::read_to_string(&processes)?;
-    if present.trim() != id {
-        return Err(io::Error::other("it contains other processes"));
-    }
-    let controllers = words(&own.join("cgroup.controllers"));
-    if controllers.is_empty() {
-        return Err(io::Error::other("it has no controllers"));
-    }
+    let controllers = controllers_to_take_over(own)?;
     let agent = own.join(AGENT);
     match fs::create_dir(&agent) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -287,8 +367,7 @@ pub(super) fn take_over(own: &Path) -> io::Result<()> {
     }
     let moved = write(&agent.join("cgroup.procs"), &id);
     let enabled = moved.and_then(|()| {
-        let enable =
-            |name: &String| write(&own.join("cgroup.subtree_control"), &format!("+{name}"));
+        let enable = |name: &String| write(&own.join(SUBTREE), &format!("+{name}"));
         controllers.iter().try_for_each(enable)
     });
     if enabled.is_err() {

@@ -7,7 +7,7 @@ use longshore_model::resources::PodResources;
 use serde_json::json;
 
 use super::{
-    available::{Cgroups, delegated, take_over},
+    available::{Cgroups, Unavailable, delegated, take_over, would_be_delegated},
     group::{Group, lock},
     hierarchy::{Folder, OwnCgroups, Version},
     leftovers::{self, AGENT},
@@ -163,7 +163,51 @@ fn without_cgroups_the_reason_is_known() {
     assert!(error.to_string().contains("delegated"), "{error}");
     let none: PodResources = serde_json::from_value(json!({"containers": []})).unwrap();
     assert!(cgroups.for_pod("u", &none).unwrap().is_none());
-    assert!(cgroups.is_first_report() && !cgroups.is_first_report());
+    assert_eq!(cgroups.refusal().as_ref(), Some(&error));
+    assert!(cgroups.report(&error) && !cgroups.report(&error));
+}
+
+#[test]
+fn a_limit_that_was_not_enforced_is_a_reason_even_where_cgroups_can_be_created() {
+    let cgroups = Cgroups::of_this_process();
+    let error = Unavailable::not_joined();
+    cgroups.report(&error);
+    assert_eq!(cgroups.refusal(), Some(error));
+}
+
+#[test]
+fn the_prediction_before_the_first_pod_with_limits_holds() {
+    let cgroups = Cgroups::of_this_process();
+    let predicted = cgroups.refusal().is_none();
+    let created = cgroups.for_pod("u", &limited());
+    assert_eq!(predicted, created.is_ok(), "{created:?}");
+    assert_eq!(cgroups.refusal().is_none(), created.is_ok());
+}
+
+#[test]
+fn nothing_is_changed_to_find_out_what_is_delegated() {
+    let id = format!("{}\n", std::process::id());
+    for (processes, above, inside) in [
+        ("1\n2\n", "memory pids\n", "cpu memory\n"),
+        ("1\n2\n", "memory pids\n", ""),
+        ("1\n2\n", "pids\n", ""),
+    ] {
+        let (_root, own) = hierarchy(processes, above, inside);
+        let predicted = would_be_delegated(&own);
+        assert_eq!(
+            predicted,
+            delegated(&own),
+            "{processes:?} {above:?} {inside:?}"
+        );
+    }
+    let (_root, own) = hierarchy(&id, "memory\n", "");
+    let (folder, controllers) = would_be_delegated(&own).unwrap();
+    assert_eq!((folder, controllers.len()), (own.clone(), 2));
+    let read = |name: &str| fs::read_to_string(own.path.join(name)).unwrap();
+    assert_eq!(
+        (read("cgroup.procs"), read("cgroup.subtree_control")),
+        (id, String::new())
+    );
 }
 
 /// A directory in place of the hierarchy of version 2, with the files of two cgroups.

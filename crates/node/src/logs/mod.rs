@@ -13,6 +13,7 @@ mod segments;
 mod store;
 mod writer;
 
+pub use kept::{KEPT_LOGS_LIMIT, kept_log_bytes};
 pub(crate) use kept::{KeptPod, keep};
 pub use limits::LogLimits;
 pub use reader::LogReader;

@@ -173,10 +173,7 @@ impl Retention {
     /// Returns the usual and the maximum number of files.
     fn bounds(&self) -> (u32, u32) {
         let usual = self.0.limits.max_files.max(2);
-        let free = rustix::fs::statvfs(&self.0.folder).map_or(u64::MAX, |found| {
-            found.f_bavail.saturating_mul(found.f_frsize)
-        });
-        match free < MIN_FREE_SPACE {
+        match longshore_files::free_bytes(&self.0.folder) < MIN_FREE_SPACE {
             true => (usual, usual),
             false => (usual, usual.saturating_mul(READER_FILES)),
         }

@@ -65,11 +65,15 @@ impl LogStore {
     }
 
     /// A store that keeps the logs of deleted pods until their Job is removed, which [`keep`]
-    /// does.
+    /// does. `limit_file`: the file with the limit of their disk space.
     ///
     /// [`keep`]: super::keep
-    pub(crate) fn keeping(folder: PathBuf, limits: LogLimits) -> Arc<Self> {
-        let kept = Some(Arc::new(Index::new(folder.clone())));
+    pub(crate) fn keeping(
+        folder: PathBuf,
+        limits: LogLimits,
+        limit_file: Option<PathBuf>,
+    ) -> Arc<Self> {
+        let kept = Some(Arc::new(Index::new(folder.clone(), limit_file)));
         Self::create_store(folder, limits, RetentionTimes::default(), kept)
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{
     Stage, helpers::is_root, helpers::run_as_unprivileged, main_container, run_once, terminated,
 };
+use longshore_model::node_condition::LIMITS_ENFORCED;
 use longshore_node_api::{NodeStreams as _, StreamsWanted};
 
 /// A pod whose container has limits.
@@ -25,6 +26,9 @@ async fn has_cgroups(stage: &Stage) -> bool {
         .await;
     let pod = stage.ended("probe").await;
     let found = stage.log(&pod).await.contains("/pod");
+    let node = stage.cluster.nodes().fetch("here").await.unwrap();
+    let condition = node.condition(LIMITS_ENFORCED).unwrap().unwrap();
+    assert_eq!(condition.holds(), found, "{condition:?}");
     if !found {
         println!(
             "not tested: {}",
@@ -256,6 +260,13 @@ async fn unprivileged_limits() {
     }
     let message = stage.event("here", "LimitsNotEnforced").await;
     assert!(message.contains("systemd-run"), "{message}");
+    let node = stage.cluster.nodes().fetch("here").await.unwrap();
+    let condition = node.condition(LIMITS_ENFORCED).unwrap().unwrap();
+    let reason = condition.message.as_deref().unwrap_or_default();
+    assert!(
+        !condition.holds() && message.ends_with(reason),
+        "{condition:?}"
+    );
     let events = stage.events("here").await;
     assert_eq!(events.len(), 1, "{events:?}");
     stage.stop().await;

@@ -67,6 +67,7 @@ impl Stage {
             access: self.access.clone(),
             log_limits: LogLimits::default(),
             keep_logs: true,
+            kept_logs_limit: None,
             image_entrypoints: vec![
                 "trainer=echo trained".parse().unwrap(),
                 "nginx=no-such-nginx -g".parse().unwrap(),

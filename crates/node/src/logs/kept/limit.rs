@@ -1,10 +1,10 @@
 //! Selects kept logs to remove because they need too much disk space. Pure.
 
 use jiff::Timestamp;
+use longshore_files::DiskLimit;
 
-/// The disk space that logs of deleted pods may use, in bytes, if there is more than twice as
-/// much.
-const LIMIT: u64 = 10 << 30;
+/// The default limit of the disk space of the logs of deleted pods: 10 GiB.
+pub const KEPT_LOGS_LIMIT: u64 = 10 << 30;
 /// The number of deleted pods that are recorded.
 const MOST_PODS: usize = 50_000;
 
@@ -25,18 +25,13 @@ pub(super) struct Excess {
     pub(super) pods: Vec<String>,
 }
 
-/// Returns the limit on a disk with this many free bytes, if the logs of deleted pods use `used`
-/// bytes: at most half of what would be free without them.
-pub(super) fn limit(free: u64, used: u64) -> u64 {
-    LIMIT.min(free.saturating_add(used) / 2)
-}
-
-/// Selects the logs to remove.
-pub(super) fn excess(mut sizes: Vec<Size>, free: u64) -> Excess {
+/// Selects the logs to remove on a disk with `free` free bytes. `configured`: the limit in bytes on a
+/// large disk.
+pub(super) fn excess(mut sizes: Vec<Size>, configured: u64, free: u64) -> Excess {
     sizes.sort_unstable();
     let all = sizes.iter().map(|size| size.bytes);
     let mut used = all.fold(0, u64::saturating_add);
-    let limit = limit(free, used);
+    let limit = DiskLimit::on_disk(configured, free, used).bytes;
     let mut excess = Excess::default();
     let surplus = sizes.len().saturating_sub(MOST_PODS);
     for (at, size) in sizes.into_iter().enumerate() {
@@ -67,14 +62,14 @@ mod tests {
     fn removed(bytes: &[u64], free: u64) -> Vec<String> {
         // The order of the input does not matter.
         let sizes = sizes(bytes).into_iter().rev().collect();
-        let excess = excess(sizes, free);
+        let excess = excess(sizes, KEPT_LOGS_LIMIT, free);
         assert_eq!(excess.pods, Vec::<String>::new());
         excess.logs
     }
 
     #[test]
     fn the_logs_of_the_pods_that_were_deleted_first_are_removed() {
-        let half = LIMIT / 2;
+        let half = KEPT_LOGS_LIMIT / 2;
         assert_eq!(removed(&[half, half], u64::MAX), [""; 0]);
         assert_eq!(removed(&[half, half, 1], u64::MAX), ["0"]);
         assert_eq!(removed(&[0, half, 1, half, half], u64::MAX), ["1", "2"]);
@@ -82,17 +77,23 @@ mod tests {
 
     #[test]
     fn on_a_small_disk_half_of_the_space_is_left() {
-        assert_eq!(limit(0, 100), 50);
-        assert_eq!(limit(100, 0), 50);
         assert_eq!(removed(&[10, 10, 10], 30), [""; 0]);
         assert_eq!(removed(&[10, 10, 10], 29), ["0"]);
         assert_eq!(removed(&[10, 10, 10], 0), ["0", "1"]);
     }
 
     #[test]
+    fn the_configured_limit_counts() {
+        let removed = |configured| excess(sizes(&[10, 10, 10]), configured, u64::MAX).logs;
+        assert_eq!(removed(30), [""; 0]);
+        assert_eq!(removed(29), ["0"]);
+        assert_eq!(removed(0), ["0", "1", "2"]);
+    }
+
+    #[test]
     fn the_number_of_pods_is_limited() {
         let all = vec![0; MOST_PODS + 2];
-        let excess = excess(sizes(&all), u64::MAX);
+        let excess = excess(sizes(&all), KEPT_LOGS_LIMIT, u64::MAX);
         assert_eq!(excess.pods, ["0", "1"]);
         assert_eq!(excess.logs, [""; 0]);
     }

@@ -26,7 +26,9 @@ use longshore_model::{ObjectMeta, meta::OwnerReference};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use index::Index;
+pub use index::kept_log_bytes;
 pub(crate) use keeper::keep;
+pub use limit::KEPT_LOGS_LIMIT;
 
 /// The file in the folder of a pod's logs. The other entries are named after containers, whose
 /// names have no dots.

@@ -35,14 +35,14 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = LogStore::keeping(folder.path().to_owned(), LogLimits::default());
+        let store = LogStore::keeping(folder.path().to_owned(), LogLimits::default(), None);
         Self { folder, store }
     }
 
     /// Another agent on the same folder. No pod exists any more.
     fn restart(self) -> Self {
         let folder = self.folder;
-        let store = LogStore::keeping(folder.path().to_owned(), LogLimits::default());
+        let store = LogStore::keeping(folder.path().to_owned(), LogLimits::default(), None);
         store.keep_only(&|_| false);
         Self { folder, store }
     }

@@ -82,10 +82,10 @@ impl Worker {
 /// which the launcher shows with the pod's run.
 fn report_unavailable(shared: &Shared, error: &Unavailable) {
     let message = format!(
-        "limits of CPU and memory are not enforced: {error}; run the cluster as root, or in a \
-         cgroup of its own: systemd-run --user --scope --property=Delegate=yes longshore up"
+        "limits of CPU and memory are not enforced: {}",
+        error.with_remedy()
     );
-    if shared.cgroups.is_first_report() {
+    if shared.cgroups.report(error) {
         tracing::warn!("{message}");
     }
     let note = Note {

@@ -1,0 +1,5 @@
+//! Conditions of the embedded cluster's nodes, beside those of Kubernetes.
+
+/// The type of the condition that is `False` if limits of CPU and memory are not enforced. Its message
+/// has the reason and the remedy.
+pub const LIMITS_ENFORCED: &str = "longshore.dev/LimitsEnforced";
