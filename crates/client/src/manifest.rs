@@ -201,9 +201,14 @@ mod tests {
             refusal("{apiVersion: 1, kind: A}"),
             "document 1 of the manifest is not a Kubernetes object: its apiVersion is not a string: quote it"
         );
-        assert_eq!(
-            refusal("{apiVersion: v1, kind: A}\n---\nkind: A\nkind: B\n"),
-            "document 2 of the manifest is not valid YAML: the key \"kind\" occurs twice at line 4 column 7"
+        let twice = refusal("{apiVersion: v1, kind: A}\n---\nkind: A\nkind: B\n");
+        assert!(
+            twice.starts_with("document 2 of the manifest is not valid YAML: "),
+            "{twice}"
+        );
+        assert!(
+            twice.ends_with("the key \"kind\" occurs twice at line 4 column 7"),
+            "{twice}"
         );
         assert!(refusal("").contains("no object in it"));
         assert!(refusal(&"[".repeat(500)).contains("400 levels deep"));

@@ -219,6 +219,12 @@ fn remedy(message: &str) -> Option<&'static str> {
     if says("expected string, got") || says(" of type string") {
         return Some("put values in quotes that YAML reads as numbers or booleans, as in \"8080\"");
     }
+    if says("expected numeric") || says(" of type int") {
+        return Some("write numbers without quotes, and octal modes as in 0o644");
+    }
+    if says("expected boolean, got") || says(" of type bool") {
+        return Some("write true or false without quotes: `yes` and `on` are strings");
+    }
     let is_list = says("expected list, got") || says("of type []");
     is_list.then_some("the items of a list begin with a dash, as in `- name: web`")
 }

@@ -542,7 +542,7 @@ fn usage_lines_in_errors_equal_those_in_the_help() {
             &["exec"][..],
             "Usage: longshore exec [OPTIONS] <TASK> -- <COMMAND>...\n",
         ),
-        (&["logs"], "Usage: longshore logs [OPTIONS] <RUN>\n"),
+        (&["logs"], "Usage: longshore logs [OPTIONS] <RUN>...\n"),
         (&["cp", "a"], "Usage: longshore cp [OPTIONS] <FROM> <TO>\n"),
         (
             &["wait"],

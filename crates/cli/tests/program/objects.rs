@@ -330,6 +330,14 @@ fn refused_manifests_say_what_to_change() {
             pod("{containers: [{name: web, image: any, comand: [a]}]}"),
             &["comand"],
         ),
+        (
+            pod("{hostNetwork: yes, containers: []}"),
+            &["hostNetwork", "write true or false"],
+        ),
+        (
+            pod("{priority: 0644, containers: []}"),
+            &["priority", "octal modes as in 0o644"],
+        ),
         (of("v1", "Deployment"), &["it serves the kind in apps/v1"]),
         (
             of("extensions/v1beta1", "Ingress"),

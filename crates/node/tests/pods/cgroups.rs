@@ -263,10 +263,8 @@ async fn unprivileged_limits() {
     let node = stage.cluster.nodes().fetch("here").await.unwrap();
     let condition = node.condition(LIMITS_ENFORCED).unwrap().unwrap();
     let reason = condition.message.as_deref().unwrap_or_default();
-    assert!(
-        !condition.holds() && message.ends_with(reason),
-        "{condition:?}"
-    );
+    assert!(!condition.holds(), "{condition:?}");
+    assert!(reason.contains("systemd-run"), "{condition:?}");
     let events = stage.events("here").await;
     assert_eq!(events.len(), 1, "{events:?}");
     stage.stop().await;
