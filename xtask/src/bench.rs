@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     )
 }
 
-/// Whether the arguments name a benchmark, or none.
+/// Returns true if the arguments name a benchmark, or none.
 fn selects(arguments: &Arguments, benchmark: &str) -> bool {
     // The values of options are numbers.
     let is_name = |word: &&String| !word.starts_with('-') && word.parse::<u64>().is_err();

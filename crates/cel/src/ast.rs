@@ -9,7 +9,7 @@ pub(crate) struct Expr {
     pub(crate) at: usize,
     /// Height of the tree below, which is limited.
     pub(crate) height: usize,
-    /// Whether it is a literal, also of a list or a map.
+    /// True if it is a literal, also of a list or a map.
     pub(crate) is_constant: bool,
     pub(crate) kind: Kind,
 }
@@ -104,7 +104,7 @@ impl Expr {
         }
     }
 
-    /// Whether the expression is a variable, or a field or an item of one.
+    /// Returns true if the expression is a variable, or a field or an item of one.
     pub(crate) fn is_attribute(&self) -> bool {
         match &self.kind {
             Kind::Ident(_) => true,

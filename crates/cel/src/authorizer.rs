@@ -34,7 +34,7 @@ pub struct AccessRequest {
 /// The answer of an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessDecision {
-    /// Whether the user may do it.
+    /// True if the user may do it.
     pub allowed: bool,
     /// Why.
     pub reason: String,

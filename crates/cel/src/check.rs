@@ -55,7 +55,7 @@ pub(crate) fn check(
 struct Checker<'v> {
     types: Vec<Type>,
     variables: &'v [(String, Type)],
-    /// Whether the expression may construct objects and patches.
+    /// True if the expression may construct objects and patches.
     constructs: bool,
     locals: Vec<(String, Type)>,
     /// What is known about the types that are inferred.
@@ -161,7 +161,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a value of type `from` can be used as `to`.
+    /// Returns true if a value of type `from` can be used as `to`.
     fn fits(&mut self, from: &Type, to: &Type) -> bool {
         if let Type::Var(id) = to {
             let known = self.bound.get(*id).cloned().flatten();

@@ -25,12 +25,12 @@ const RESERVED: [&str; 17] = [
 /// Words with a meaning of their own.
 const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
-/// Whether an identifier must not be this word, which otherwise has no meaning.
+/// Returns true if an identifier must not be this word, which otherwise has no meaning.
 pub(crate) fn is_reserved_identifier(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Whether a word is an identifier.
+/// Returns true if a word is an identifier.
 #[must_use]
 pub fn is_identifier(word: &str) -> bool {
     let is_start = |c: char| c.is_ascii_alphabetic() || c == '_';
@@ -39,7 +39,7 @@ pub fn is_identifier(word: &str) -> bool {
         && !is_reserved(word)
 }
 
-/// Whether a property of this name is escaped as a whole.
+/// Returns true if a property of this name is escaped as a whole.
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word) || KEYWORDS.contains(&word)
 }

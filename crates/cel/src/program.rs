@@ -195,7 +195,7 @@ impl Program {
         Ok(())
     }
 
-    /// Whether the expression uses a variable.
+    /// Returns true if the expression uses a variable.
     #[must_use]
     pub fn uses(&self, name: &str) -> bool {
         self.uses.iter().any(|used| used == name)

@@ -8,7 +8,7 @@ use crate::types::{Opaque, Type};
 /// One way to call a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
-    /// Whether the first argument is the receiver.
+    /// True if the first argument is the receiver.
     pub(crate) is_method: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
@@ -323,7 +323,7 @@ pub(crate) fn overloads(name: &str) -> &'static [Overload] {
     table().get(name).map_or(&[], Vec::as_slice)
 }
 
-/// Whether there is a function with this name.
+/// Returns true if there is a function with this name.
 pub(crate) fn is_function(name: &str) -> bool {
     table().contains_key(name) || matches!(name, "_&&_" | "_||_")
 }

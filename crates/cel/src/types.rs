@@ -110,7 +110,7 @@ impl Type {
         matches!(self, Self::Dyn | Self::Error)
     }
 
-    /// Whether null is assignable to the type.
+    /// Returns true if null is assignable to the type.
     pub(crate) fn is_nullable(&self) -> bool {
         matches!(
             self,

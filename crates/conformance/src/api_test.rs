@@ -120,13 +120,13 @@ impl ApiTest {
         self.target.server_kind
     }
 
-    /// Whether the server is a real kube-apiserver.
+    /// Returns true if the server is a real kube-apiserver.
     #[must_use]
     pub fn is_real(&self) -> bool {
         self.server_kind() != ServerKind::Embedded
     }
 
-    /// Whether the server is a real kube-apiserver 1.20.
+    /// Returns true if the server is a real kube-apiserver 1.20.
     fn is_old(&self) -> bool {
         self.server_kind() == ServerKind::Old
     }
@@ -150,8 +150,8 @@ impl ApiTest {
         &self.target.authority
     }
 
-    /// Whether the server is a real one, which does not support what the test checks:
-    /// then the test returns immediately. The docs contain `what`.
+    /// Returns true if the server is a real one, which does not support what the test checks: then
+    /// the test returns immediately. The docs contain `what`.
     #[must_use]
     pub fn skip_on_real(&self, what: &str) -> bool {
         if self.is_real() {
@@ -160,7 +160,7 @@ impl ApiTest {
         self.is_real()
     }
 
-    /// Whether the server's watch cache still serves revisions that etcd has compacted:
+    /// Returns true if the server's watch cache still serves revisions that etcd has compacted:
     /// then a test of compacted revisions returns immediately.
     #[must_use]
     pub fn skip_on_cached_history(&self) -> bool {
@@ -171,9 +171,8 @@ impl ApiTest {
         serves_compacted
     }
 
-    /// Whether the server is too old for the feature that the test checks: then the test
-    /// returns immediately. `what` names the feature and its first release; the docs
-    /// contain it.
+    /// Returns true if the server is too old for the feature that the test checks: then the test
+    /// returns immediately. `what` names the feature and its first release; the docs contain it.
     #[must_use]
     pub fn skip_on_old(&self, what: &str) -> bool {
         if self.is_old() {
@@ -182,7 +181,7 @@ impl ApiTest {
         self.is_old()
     }
 
-    /// Whether the server is newer than the old one: guards assertions about newer
+    /// Returns true if the server is newer than the old one: guards assertions about newer
     /// behaviour. `what` names that behaviour; the docs contain it.
     #[must_use]
     pub fn is_newer(&self, what: &str) -> bool {

@@ -37,7 +37,7 @@ struct Real {
     /// The command line of the server.
     #[serde(default)]
     apiserver: Vec<String>,
-    /// Whether its version is 1.20.
+    /// True if its version is 1.20.
     #[serde(default)]
     old: bool,
 }

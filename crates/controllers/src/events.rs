@@ -209,7 +209,7 @@ const BURST: u32 = 25;
 const REFILL: Duration = Duration::from_secs(300);
 
 impl Budget {
-    /// Whether one more event may be recorded for the object.
+    /// Returns true if one more event may be recorded for the object.
     fn take(&mut self, uid: &str, now: Instant) -> bool {
         if self.spent.len() >= MAX_REMEMBERED_EVENTS {
             self.spent

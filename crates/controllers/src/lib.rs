@@ -114,12 +114,11 @@ pub struct Options {
     /// Signs the tokens of Secrets for service accounts. The default is none: the
     /// Secrets stay without tokens.
     pub token_signer: Option<TokenSigner>,
-    /// Whether to publish the addresses of Services as IPAddresses. The API server of
-    /// Kubernetes does so itself. The default is true.
+    /// True to publish the addresses of Services as IPAddresses. The API server of Kubernetes
+    /// does so itself. The default is true.
     pub service_addresses: bool,
-    /// Whether to keep the default FlowSchemas and PriorityLevelConfigurations, and to write
-    /// the status of FlowSchemas. The API server of Kubernetes does so itself. The default is
-    /// true.
+    /// True to keep the default FlowSchemas and PriorityLevelConfigurations, and to write the
+    /// status of FlowSchemas. The API server of Kubernetes does so itself. The default is true.
     pub flow_control: bool,
     /// Signs CertificateSigningRequests. The default is none: they are only stored.
     pub signer: Option<Signer>,

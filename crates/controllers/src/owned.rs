@@ -25,7 +25,7 @@ pub(crate) trait Parent {
     /// The resourceVersion, if it is a number.
     fn version(&self) -> Option<u64>;
 
-    /// Whether it selects pods with these labels.
+    /// Returns true if it selects pods with these labels.
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool;
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct PodFacts {
     pub(crate) owner: Option<Owner>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// Whether it is being deleted, or its deletion has been requested.
+    /// True if it is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
     /// The node; empty if it is not scheduled.
     pub(crate) node: String,
@@ -123,27 +123,27 @@ impl PodFacts {
         }
     }
 
-    /// Whether it has not ended and is not being deleted.
+    /// Returns true if it has not ended and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         !self.has_ended() && !self.deleting
     }
 
-    /// Whether it is being deleted and has not ended.
+    /// Returns true if it is being deleted and has not ended.
     pub(crate) fn is_terminating(&self) -> bool {
         !self.has_ended() && self.deleting
     }
 
-    /// Whether all its containers have ended.
+    /// Returns true if all its containers have ended.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Succeeded | Phase::Failed)
     }
 
-    /// Whether its condition Ready is True.
+    /// Returns true if its condition Ready is True.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Whether it has been ready for long enough.
+    /// Returns true if it has been ready for long enough.
     pub(crate) fn is_available(&self, min_ready_seconds: u32, now: Timestamp) -> bool {
         self.is_ready()
             && (min_ready_seconds == 0

@@ -2,7 +2,7 @@
 
 use longshore_client::Error;
 
-/// Whether a create request failed because the namespace is terminating.
+/// Returns true if a create request failed because the namespace is terminating.
 pub(crate) fn is_terminating(error: &Error) -> bool {
     error
         .status()

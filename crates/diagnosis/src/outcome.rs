@@ -61,9 +61,9 @@ pub struct Retry {
     pub attempt: u32,
     /// The maximum number of attempts before the run fails.
     pub attempts: u32,
-    /// Whether the attempt counts. A disruption, as of a drained node, does not.
+    /// True if the attempt counts. A disruption, as of a drained node, does not.
     pub counts: bool,
-    /// Whether all tasks of the run are restarted.
+    /// True if all tasks of the run are restarted.
     pub whole_run: bool,
 }
 

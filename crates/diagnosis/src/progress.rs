@@ -61,7 +61,7 @@ pub struct RoleProgress {
     pub succeeded: u32,
     /// Tasks that failed and are not retried.
     pub failed: u32,
-    /// Whether a task that fails does not end the others, as in a sweep.
+    /// True if a task that fails does not end the others, as in a sweep.
     #[serde(skip)]
     pub independent: bool,
 }

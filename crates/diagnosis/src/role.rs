@@ -9,7 +9,7 @@ pub struct RunRole {
     pub name: String,
     /// How many tasks it has.
     pub count: u32,
-    /// Whether it is a service role, which is stopped when the others have ended.
+    /// True if it is a service role, which is stopped when the others have ended.
     #[serde(default)]
     pub service: bool,
 }

@@ -41,8 +41,8 @@ impl HostPort {
         })
     }
 
-    /// Whether two containers cannot have these ports on one node: the port and protocol are
-    /// the same, and the addresses, too, or one of them is `0.0.0.0`.
+    /// Returns true if two containers cannot have these ports on one node: the port and protocol
+    /// are the same, and the addresses, too, or one of them is `0.0.0.0`.
     #[must_use]
     pub fn conflicts_with(&self, other: &Self) -> bool {
         let is_all = |port: &Self| port.ip == ALL_ADDRESSES;

@@ -81,13 +81,13 @@ impl Words {
         table.iter().copied().chain(own.iter().map(String::as_str))
     }
 
-    /// Whether the list contains `word`.
+    /// Returns true if the list contains `word`.
     #[must_use]
     pub fn contains(&self, word: &str) -> bool {
         self.iter().any(|own| own == word)
     }
 
-    /// Whether the list is empty.
+    /// Returns true if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
@@ -169,13 +169,13 @@ impl KindInfo {
             .unwrap_or_else(|| Text::Owned(format!("{}List", self.gvk.kind)))
     }
 
-    /// Whether the kind is namespaced.
+    /// Returns true if the kind is namespaced.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Whether the kind has the subresource `name`.
+    /// Returns true if the kind has the subresource `name`.
     #[must_use]
     pub fn has_subresource(&self, name: &str) -> bool {
         self.subresources.contains(name)
@@ -207,8 +207,8 @@ impl KindInfo {
         }
     }
 
-    /// Whether `word` is a name of this kind: its kind, plural, singular or a
-    /// short name, in any letter case, with or without the group.
+    /// Returns true if `word` is a name of this kind: its kind, plural, singular or a short name,
+    /// in any letter case, with or without the group.
     #[must_use]
     pub fn has_name(&self, word: &str) -> bool {
         let word = word.to_ascii_lowercase();

@@ -43,8 +43,7 @@ pub(crate) fn is_dns_part(text: &str) -> bool {
         && bytes.last().is_some_and(alphanumeric)
 }
 
-/// Whether a text matches the pattern of label values, regardless of its
-/// length.
+/// Returns true if a text matches the pattern of label values, regardless of its length.
 pub(crate) fn is_qualified(text: &str) -> bool {
     let bytes = text.as_bytes();
     !bytes.is_empty()

@@ -38,7 +38,7 @@ pub const POD_ADDRESSES: (Ipv4Addr, Ipv4Addr) = (
     Ipv4Addr::new(127, 254, 255, 255),
 );
 
-/// Whether an address may be that of a pod.
+/// Returns true if a pod may have an address.
 ///
 /// ```
 /// use longshore_model::network::is_pod_address;

@@ -147,7 +147,7 @@ impl PodResources {
         total
     }
 
-    /// Whether the pod itself has requests or limits.
+    /// Returns true if the pod itself has requests or limits.
     #[must_use]
     pub fn has_pod_level(&self) -> bool {
         let own = self.resources.iter();
@@ -155,7 +155,7 @@ impl PodResources {
             .any(|name| is_pod_level(name))
     }
 
-    /// Whether no container requests or limits CPU or memory: the QoS class BestEffort.
+    /// Returns true if no container requests or limits CPU or memory: the QoS class BestEffort.
     #[must_use]
     pub fn is_best_effort(&self) -> bool {
         let needs = |resources: &Requirements| {
@@ -169,7 +169,7 @@ impl PodResources {
     }
 }
 
-/// Whether a pod can have its own requests and limits of a resource.
+/// Returns true if a pod can have its own requests and limits of a resource.
 fn is_pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }

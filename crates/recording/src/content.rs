@@ -130,7 +130,7 @@ impl ContentFields {
     }
 }
 
-/// Whether a body is declared to be JSON, or a format that is recorded as JSON.
+/// Returns true if a body is declared to be JSON, or a format that is recorded as JSON.
 fn is_declared(body: &[u8], media_type: &str) -> bool {
     media_type.contains("json") || media_type.contains("yaml") || protobuf::is_protobuf(body)
 }

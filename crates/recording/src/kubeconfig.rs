@@ -83,7 +83,7 @@ fn delete_left(temporary: &Path, owner: u32, min_age: Duration) {
     }
 }
 
-/// Whether this is a folder of this user whose process has ended.
+/// Returns true if this is a folder of this user whose process has ended.
 fn is_left(folder: &Path, owner: u32, min_age: Duration) -> io::Result<bool> {
     // Other users can create files in the folder for temporary files.
     let found = fs::symlink_metadata(folder)?;

@@ -78,7 +78,7 @@ pub(crate) struct ResponseFields {
     headers: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<ContentFields>,
-    /// Whether the body follows in lines of its own.
+    /// True if the body follows in lines of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
 }

@@ -145,7 +145,7 @@ impl Recording {
             .map(|exchange| exchange.request.name())
     }
 
-    /// Whether the last line is incomplete, because the recorder was killed.
+    /// Returns true if the last line is incomplete, because the recorder was killed.
     #[must_use]
     pub fn is_cut(&self) -> bool {
         self.is_cut

@@ -155,7 +155,7 @@ impl Request {
         Some(key)
     }
 
-    /// Whether another request has the same body.
+    /// Returns true if another request has the same body.
     pub(crate) fn has_body_of(&self, recorded: &Self) -> bool {
         match (&self.body, &recorded.body) {
             // It cannot be compared.

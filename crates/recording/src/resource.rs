@@ -53,7 +53,7 @@ fn resource(path: &str) -> (&str, &str) {
     (part(0), part(2))
 }
 
-/// Whether a request of this path contains secrets.
+/// Returns true if a request of this path contains secrets.
 pub(crate) fn sensitivity(path: &str) -> Sensitivity {
     let path = percent_decode_str(path).decode_utf8_lossy();
     match resource(&path) {
@@ -63,7 +63,7 @@ pub(crate) fn sensitivity(path: &str) -> Sensitivity {
     }
 }
 
-/// Whether two requests with different bodies are the same: Events and Leases contain times
+/// Returns true if two requests with different bodies are the same: Events and Leases contain times
 /// and random names.
 pub(crate) fn has_volatile_body(path: &str) -> bool {
     matches!(resource(path).0, "events" | "leases")

@@ -100,7 +100,7 @@ fn of_role(
     })
 }
 
-/// Whether a pod has everything that a task needs.
+/// Returns true if a pod has everything that a task needs.
 pub(crate) fn is_complete(pod: &PodFacts, assembly: &Assembly) -> bool {
     reason_missing(pod, assembly).is_none()
 }

@@ -161,7 +161,7 @@ impl Policy {
         }
     }
 
-    /// Whether a pod becomes a task.
+    /// Returns true if a pod becomes a task.
     pub(crate) fn includes(&self, pod: &PodFacts) -> Result<bool, PodError> {
         let name = || pod.metadata.name.clone();
         let (act, refusal): (_, fn(String, String) -> PodError) = match pod.stage() {

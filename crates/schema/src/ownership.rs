@@ -16,7 +16,7 @@ pub trait DeclaredType: std::fmt::Debug + Send + Sync {
     /// [`OwnedType::Any`].
     fn field(&self, name: &str) -> Option<OwnedType<'_>>;
 
-    /// Whether the field is declared by name, not as an arbitrary key of a map.
+    /// Returns true if the field is declared by name, not as an arbitrary key of a map.
     fn names_field(&self, name: &str) -> bool;
 
     /// The type of a list's items.
@@ -100,7 +100,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// Whether the field is declared by name, not as an arbitrary key of a map.
+    /// Returns true if the field is declared by name, not as an arbitrary key of a map.
     #[must_use]
     pub fn names_field(self, name: &str) -> bool {
         match self {
@@ -151,7 +151,7 @@ impl<'a> OwnedType<'a> {
         builtin.iter().copied().chain(declared)
     }
 
-    /// Whether an object or map is owned as a whole.
+    /// Returns true if an object or map is owned as a whole.
     #[must_use]
     pub fn is_atomic(self) -> bool {
         match self {

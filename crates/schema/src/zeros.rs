@@ -47,8 +47,7 @@ pub(crate) fn read() -> HashMap<String, Zeros> {
     table
 }
 
-/// Whether a value is equivalent to a missing one for types that omit zero
-/// values.
+/// Returns true if a value is equivalent to a missing one for types that omit zero values.
 #[must_use]
 pub fn is_zero(value: &Value) -> bool {
     match value {

@@ -78,8 +78,8 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Whether a field of the object is already indexed. Duplicate fields are errors, because
-    /// their meaning is undefined.
+    /// Returns true if a field of the object is already indexed. Duplicate fields are errors,
+    /// because their meaning is undefined.
     fn has(&self, key: &[u8]) -> bool {
         match key {
             b"metadata" => self.metadata.is_some(),

@@ -36,7 +36,7 @@ pub(crate) struct App {
     pub(crate) queries: Semaphore,
     /// Retries, one after the other.
     pub(crate) retries: Semaphore,
-    /// Whether all objects of the cluster are shown.
+    /// True if all objects of the cluster are shown.
     pub(crate) browse: bool,
     sessions: Mutex<Sessions>,
 }

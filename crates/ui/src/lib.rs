@@ -45,7 +45,7 @@ pub struct Options {
     pub cluster: String,
     /// The outputs of the runs, if the cluster keeps them on this machine.
     pub outputs: Option<LocalOutputs>,
-    /// Whether to show all objects of the cluster, not only those of runs: for a cluster that only
+    /// True to show all objects of the cluster, not only those of runs: for a cluster that only
     /// this user has.
     pub browse: bool,
     /// Completes the commands in explanations with the options for this cluster.

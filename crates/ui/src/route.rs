@@ -108,7 +108,7 @@ impl Shown {
 }
 
 impl Part {
-    /// Whether the route changes something, and so needs a POST request.
+    /// Returns true if the route changes something, and so needs a POST request.
     pub(crate) fn is_change(&self) -> bool {
         matches!(self, Self::Change { .. })
     }
@@ -204,14 +204,14 @@ fn part(words: &[&str], query: Query<'_>) -> Option<Part> {
     })
 }
 
-/// Whether a text can be the name of a run, a namespace or an object.
+/// Returns true if a text can be the name of a run, a namespace or an object.
 fn is_name(text: &str) -> bool {
     let is_plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     (1..=253).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(is_plain)
 }
 
-/// Whether a text can be the name of an object of any kind: those of roles have colons.
+/// Returns true if a text can be the name of an object of any kind: names of roles have colons.
 fn is_segment(text: &str) -> bool {
     let is_odd = |c: char| c == '/' || c == '%' || c.is_control();
     (1..=253).contains(&text.len()) && !matches!(text, "." | "..") && !text.contains(is_odd)

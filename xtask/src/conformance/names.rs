@@ -55,7 +55,7 @@ fn collect(folder: &Path, prefix: &str, tests: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a name has the form `rule_01_what`.
+/// Returns true if a name has the form `rule_01_what`.
 fn is_test(name: &str, prefix: &str) -> bool {
     let Some(rest) = name
         .strip_prefix(prefix)

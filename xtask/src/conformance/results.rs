@@ -80,7 +80,7 @@ impl Results {
         failed.map(|(test, _)| test.as_str())
     }
 
-    /// Whether the server does not support the feature that the test is about.
+    /// Returns true if the server does not support the feature that the test is about.
     pub(super) fn is_unsupported(&self, test: &str) -> bool {
         let notes = self.notes.get(test).into_iter().flatten();
         notes

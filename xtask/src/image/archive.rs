@@ -17,7 +17,7 @@ pub(crate) struct Image<'a> {
     pub(crate) entrypoint: &'a [&'a str],
     /// The default arguments of the entrypoint (`Cmd`).
     pub(crate) command: &'a [&'a str],
-    /// Whether the files keep their owners and modes; otherwise root owns them.
+    /// True if the files keep their owners and modes; otherwise root owns them.
     pub(crate) keeps_owners: bool,
 }
 

@@ -42,7 +42,7 @@ pub(super) fn is_running(paths: &Paths, name: &str) -> bool {
     pid(paths, name).is_some_and(is_there)
 }
 
-/// Whether the process exists and has not ended.
+/// Returns true if the process exists and has not ended.
 fn is_there(pid: Pid) -> bool {
     // A child of this process remains a zombie until it is reaped.
     let _ = waitpid(Some(pid), WaitOptions::NOHANG);

@@ -207,7 +207,7 @@ fn default_env(command: &mut Command, name: &str, value: &str) {
 /// What is to know about the tests of a package, or of all packages.
 #[derive(Debug, Default)]
 struct Suite {
-    /// Whether there is a library, which may have examples to test.
+    /// True if there is a library, which may have examples to test.
     has_examples: bool,
     /// The test targets that test the interaction of all crates and take long: `whole-suite` in
     /// the packages' metadata. They do not run with the tests of one package.
@@ -238,7 +238,7 @@ impl Suite {
     }
 }
 
-/// Whether the tests of another package start the program `longshore`.
+/// Returns true if the tests of another package start the program `longshore`.
 fn starts_program(package: &str) -> bool {
     ["longshore", "longshore-conformance", "longshore-python"].contains(&package)
 }

@@ -99,7 +99,7 @@ pub struct Variables {
 #[derive(Debug, Clone)]
 pub struct Compiler {
     inputs: Vec<(String, Type)>,
-    /// Whether expressions may construct objects and patches.
+    /// True if expressions may construct objects and patches.
     constructs: bool,
     /// The types of the variables, if the policy may have any.
     composed: Option<Arc<BTreeMap<String, Type>>>,

@@ -42,7 +42,7 @@ impl Output {
     }
 }
 
-/// Whether a value is a list of patches; an empty list may be one.
+/// Returns true if a value is a list of patches; an empty list may be one.
 fn is_patch(value: &Value<'_>) -> bool {
     let Value::List(list) = value else {
         return false;

@@ -59,7 +59,7 @@ pub(crate) fn call<'a>(
         .unwrap_or(Err(EvalError::NoSuchOverload))
 }
 
-/// Whether a function converts its argument to a type.
+/// Returns true if a function converts its argument to a type.
 pub(crate) fn is_conversion(name: &str) -> bool {
     matches!(
         name,
@@ -76,7 +76,7 @@ pub(crate) fn is_conversion(name: &str) -> bool {
     )
 }
 
-/// Whether a constant is an argument that a function accepts.
+/// Returns true if a constant is an argument that a function accepts.
 pub(crate) fn is_valid_literal(function: &str, text: &str) -> bool {
     match function {
         "matches" => regexes::is_valid(text),

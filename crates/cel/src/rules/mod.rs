@@ -61,7 +61,7 @@ struct Rule {
     program: Result<Program, CompileError>,
 }
 
-/// Whether a schema contains rules. Kinds without rules cost nothing else.
+/// Returns true if a schema contains rules. Kinds without rules cost nothing else.
 #[must_use]
 pub fn has_rules(schema: &Json) -> bool {
     match schema {

@@ -29,8 +29,7 @@ impl<'o> Ratchet<'o> {
         }
     }
 
-    /// Whether the value, or else the nearest one above that existed, is
-    /// unchanged.
+    /// Returns true if the value, or else the nearest one above that existed, is unchanged.
     pub(super) fn is_unchanged(&self) -> bool {
         let pair = self.current.or(self.nearest);
         pair.is_some_and(|pair| pair.old == pair.new)

@@ -6,7 +6,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 use super::{Key, List, Map, Text, Value};
 use crate::{decl::ListKind, error::EvalError, meter::Meter};
 
-/// Whether two values are equal. Numbers of different types may be.
+/// Returns true if two values are equal. Numbers of different types may be.
 pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, meter: &mut Meter) -> Result<bool, EvalError> {
     meter.step()?;
     Ok(match (a, b) {

@@ -129,7 +129,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether the value is the default of its type.
+    /// Returns true if the value is the default of its type.
     pub(crate) fn is_zero(&self) -> bool {
         match self {
             Self::Null | Self::Bool(false) | Self::Int(0) | Self::Uint(0) | Self::Duration(0) => {

@@ -48,7 +48,7 @@ impl SecretFacts {
         (self.r#type == TYPE && !name.is_empty()).then_some(name)
     }
 
-    /// Whether the Secret is for the service account with this uid.
+    /// Returns true if the Secret is for the service account with this uid.
     pub(super) fn is_for(&self, uid: &str) -> bool {
         let own = self.annotation(ACCOUNT_UID);
         own.is_empty() || own == uid

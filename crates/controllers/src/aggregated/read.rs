@@ -29,7 +29,7 @@ pub(crate) struct AggregatedKind {
 }
 
 impl AggregatedKind {
-    /// Whether the server supports a verb.
+    /// Returns true if the server supports a verb.
     pub(crate) fn supports(&self, verb: &str) -> bool {
         self.verbs.iter().any(|own| own == verb)
     }
@@ -102,7 +102,7 @@ pub(super) fn aggregated(document: &Value, versions: &BTreeSet<GroupVersion>) ->
     found
 }
 
-/// Whether the names can be parts of paths.
+/// Returns true if the names can be parts of paths.
 fn is_valid(resource: &Resource) -> bool {
     name::dns_label("resource", &resource.resource).is_ok()
         && !resource.response_kind.kind.is_empty()

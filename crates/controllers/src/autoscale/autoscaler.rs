@@ -20,7 +20,7 @@ pub(super) struct Tolerances {
 }
 
 impl Tolerances {
-    /// Whether the ratio of a metric to its target causes no change.
+    /// Returns true if the ratio of a metric to its target causes no change.
     pub(super) fn include(self, ratio: f64) -> bool {
         1.0 - self.down <= ratio && ratio <= 1.0 + self.up
     }
@@ -103,19 +103,19 @@ impl Autoscaler {
         }
     }
 
-    /// Whether it has a metric that does not depend on pods.
+    /// Returns true if it has a metric that does not depend on pods.
     pub(super) fn has_external_metrics(&self) -> bool {
         let mut metrics = self.metrics.iter();
         metrics.any(|metric| matches!(&*metric.type_, "Object" | "External"))
     }
 
-    /// Whether it has a metric of the resource usage of pods.
+    /// Returns true if it has a metric of the resource usage of pods.
     pub(super) fn needs_usage(&self) -> bool {
         let mut metrics = self.metrics.iter();
         metrics.any(|metric| matches!(&*metric.type_, "Resource" | "ContainerResource"))
     }
 
-    /// Whether the last change by the controller has scaled the target to zero.
+    /// Returns true if the last change by the controller has scaled the target to zero.
     pub(super) fn has_scaled_to_zero(&self) -> bool {
         let conditions = self.status.conditions.iter().flatten();
         let mut conditions = conditions.filter(|one| one.type_ == "ScaledToZero");

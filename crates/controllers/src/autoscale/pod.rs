@@ -20,7 +20,7 @@ struct Requests {
 pub(super) struct PodFacts {
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(super) deleting: bool,
     pub(super) phase: String,
     pub(super) started: Option<Timestamp>,

@@ -22,7 +22,7 @@ const ANY: Approval = Approval {
     message: "Auto approving kubelet client certificate after SubjectAccessReview.",
 };
 
-/// Whether a decision about a request is still to be made.
+/// Returns true if a decision about a request is still to be made.
 pub(super) fn is_pending(request: &Request) -> bool {
     !request.is_issued && !request.has("Approved") && !request.has("Denied")
 }

@@ -14,7 +14,7 @@ const NODES: &str = "system:nodes";
 /// How the common name of kubelets begins.
 const NODE: &str = "system:node:";
 
-/// Whether the controller signs requests for a signer.
+/// Returns true if the controller signs requests for a signer.
 pub(super) fn is_own(signer: &str) -> bool {
     matches!(signer, CLIENT | KUBELET_CLIENT | KUBELET_SERVING)
 }

@@ -15,7 +15,7 @@ const BACKDATE: SignedDuration = SignedDuration::from_mins(5);
 /// A validity from which the time before counts, too.
 const LONG: SignedDuration = SignedDuration::from_hours(8);
 
-/// Whether a request is to be signed.
+/// Returns true if a request is to be signed.
 pub(super) fn is_due(request: &Request) -> bool {
     rules::is_own(&request.signer)
         && !request.is_issued

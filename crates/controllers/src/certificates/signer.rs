@@ -11,13 +11,13 @@ pub struct CertificateFacts {
     pub common_name: String,
     /// The organizations of the subject.
     pub organizations: Vec<String>,
-    /// Whether there are alternative DNS names.
+    /// True if there are alternative DNS names.
     pub has_dns_names: bool,
-    /// Whether there are alternative IP addresses.
+    /// True if there are alternative IP addresses.
     pub has_ip_addresses: bool,
-    /// Whether there are alternative email addresses.
+    /// True if there are alternative email addresses.
     pub has_email_addresses: bool,
-    /// Whether there are alternative URIs.
+    /// True if there are alternative URIs.
     pub has_uris: bool,
 }
 

@@ -32,7 +32,7 @@ pub(crate) enum Due {
     At {
         /// The scheduled time.
         time: Timestamp,
-        /// Whether more than a hundred times were missed.
+        /// True if more than a hundred times were missed.
         too_many: bool,
     },
     /// The deadline of this time has passed.

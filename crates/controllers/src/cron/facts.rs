@@ -40,7 +40,7 @@ pub(crate) struct JobFacts {
     pub(crate) started: Option<Timestamp>,
     /// When the Job completed.
     pub(crate) completed: Option<Timestamp>,
-    /// Whether the Job is being deleted, or its deletion has been requested.
+    /// True if the Job is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
 }
 
@@ -90,7 +90,7 @@ impl JobFacts {
         })
     }
 
-    /// Whether the Job has not ended and is not being deleted.
+    /// Returns true if the Job has not ended and is not being deleted.
     pub(crate) fn is_running(&self) -> bool {
         self.end.is_none() && !self.deleting
     }

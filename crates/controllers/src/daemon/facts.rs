@@ -62,7 +62,7 @@ struct Rolling {
 }
 
 impl Spec {
-    /// Whether pods with an old template are replaced.
+    /// Returns true if pods with an old template are replaced.
     pub(crate) fn rolls_out(&self) -> bool {
         matches!(self.update_strategy.kind.as_str(), "" | "RollingUpdate")
     }
@@ -85,7 +85,7 @@ impl Spec {
         (surge, unavailable)
     }
 
-    /// Whether a node may have two pods during an update.
+    /// Returns true if a node may have two pods during an update.
     pub(crate) fn allows_surge(&self) -> bool {
         self.bounds(1).0 > 0
     }
@@ -124,7 +124,7 @@ impl DaemonSet {
         text.parse::<i64>().is_ok().then_some(text.as_str())
     }
 
-    /// Whether a pod has the current template.
+    /// Returns true if a pod has the current template.
     pub(super) fn is_updated(&self, pod: &PodFacts, hash: &str) -> bool {
         let by_generation = self.template_generation().is_some_and(|generation| {
             let label = pod.labels.get(GENERATION_LABEL);

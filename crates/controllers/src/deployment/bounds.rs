@@ -23,7 +23,7 @@ struct Rolling {
 }
 
 impl Strategy {
-    /// Whether all old pods must end before new ones are created.
+    /// Returns true if all old pods must end before new ones are created.
     pub(crate) fn is_recreate(&self) -> bool {
         self.kind == "Recreate"
     }

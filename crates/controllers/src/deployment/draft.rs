@@ -89,7 +89,7 @@ impl<'a> Draft<'a> {
         set.annotations.get(revision::REVISION).cloned()
     }
 
-    /// Whether the ReplicaSets were scaled for a different size of the Deployment.
+    /// Returns true if the ReplicaSets were scaled for a different size of the Deployment.
     pub(super) fn is_scaled(&self) -> bool {
         let sets = self.all().into_iter().filter(|set| set.replicas > 0);
         let mut desired = sets.filter_map(revision::desired);

@@ -22,7 +22,7 @@ pub(crate) struct Deployment {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
@@ -44,7 +44,7 @@ pub(crate) struct Spec {
     /// The rollout strategy.
     #[serde(default)]
     pub(crate) strategy: Strategy,
-    /// Whether rollouts are paused.
+    /// True if rollouts are paused.
     #[serde(default)]
     pub(crate) paused: bool,
     /// How long a pod must be ready before it counts as available.
@@ -137,7 +137,7 @@ pub(crate) struct ReplicaSet {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// When it was created.
     pub(crate) created: Option<Timestamp>,
@@ -217,7 +217,7 @@ impl ReplicaSet {
         })
     }
 
-    /// Whether the object with this UID is its controller.
+    /// Returns true if the object with this UID is its controller.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|(_, owner)| owner == uid)
     }

@@ -29,7 +29,7 @@ pub(crate) fn hash(template: &Value, collisions: Option<i64>) -> String {
         .collect()
 }
 
-/// Whether two templates are equal except for the hash label.
+/// Returns true if two templates are equal except for the hash label.
 pub(crate) fn is_same(a: &Value, b: &Value) -> bool {
     without_hash(a) == without_hash(b)
 }
@@ -86,7 +86,7 @@ pub(crate) fn labelled_selector(selector: &Value, hash: &str) -> Value {
     selector
 }
 
-/// Whether a selector matches labels. An empty selector matches nothing.
+/// Returns true if a selector matches labels. An empty selector matches nothing.
 pub(crate) fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool {
     !selector.is_everything() && selector.matches(labels)
 }

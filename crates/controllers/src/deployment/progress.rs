@@ -12,7 +12,7 @@ use super::{
 };
 
 impl Status {
-    /// Whether all desired pods are updated and available, and no other pods exist.
+    /// Returns true if all desired pods are updated and available, and no other pods exist.
     pub(crate) fn is_complete(&self, deployment: &Deployment) -> bool {
         let wanted = deployment.spec.replicas;
         [

@@ -97,7 +97,7 @@ impl Budget {
         })
     }
 
-    /// Whether it selects a pod with these labels.
+    /// Returns true if it selects a pod with these labels.
     pub(super) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.selector.as_ref();
         selector.is_some_and(|selector| selector.matches(labels))

@@ -41,7 +41,7 @@ enum Work {
     Pod(Key),
 }
 
-/// Whether the JSON text of a pod contains the name of the condition.
+/// Returns true if the JSON text of a pod contains the name of the condition.
 fn mentions_target(json: &[u8]) -> bool {
     let starts = json.iter().enumerate().filter(|(_, byte)| **byte == b'D');
     let mut rests = starts.filter_map(|(at, _)| json.get(at..));

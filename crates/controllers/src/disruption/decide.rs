@@ -22,7 +22,7 @@ pub(super) struct Expected {
     pub(super) healthy: i32,
 }
 
-/// Whether the number of expected pods is that of the pods' controllers.
+/// Returns true if the number of expected pods comes from the pods' controllers.
 pub(super) fn needs_scale(budget: &Budget) -> bool {
     use super::budget::Amount::Percentage;
     budget.max_unavailable.is_some() || matches!(budget.min_available, Some(Percentage(_)))

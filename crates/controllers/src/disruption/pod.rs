@@ -13,7 +13,7 @@ pub(super) struct PodFacts {
     pub(super) key: Key,
     pub(super) uid: String,
     pub(super) ready: bool,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(super) deleting: bool,
     pub(super) owner: Option<OwnerReference>,
     /// Since when its condition DisruptionTarget states that it will be deleted. `None` if

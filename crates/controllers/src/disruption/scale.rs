@@ -13,7 +13,7 @@ use crate::caches::Caches;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scale {
     pub(super) pods: i32,
-    /// Whether some pods have no controller.
+    /// True if some pods have no controller.
     pub(super) has_unmanaged: bool,
 }
 

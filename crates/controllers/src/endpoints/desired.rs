@@ -92,7 +92,7 @@ pub(super) fn labels(service: &Service) -> BTreeMap<String, String> {
     labels
 }
 
-/// Whether the labels of a slice differ from those of the Service. The labels of the
+/// Returns true if the labels of a slice differ from those of the Service. The labels of the
 /// controller do not count.
 pub(super) fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {
     let own = |labels: &BTreeMap<String, String>| {

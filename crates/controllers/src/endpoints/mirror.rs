@@ -161,7 +161,7 @@ fn slice(endpoints: &Endpoints, family: &str, group: Group) -> EndpointSlice {
     }
 }
 
-/// Whether a slice has this content. The time of the last change does not count.
+/// Returns true if a slice has this content. The time of the last change does not count.
 fn is_same(old: &EndpointSlice, new: &EndpointSlice) -> bool {
     let annotations = |slice: &EndpointSlice| {
         let mut annotations = slice.metadata.annotations.clone().unwrap_or_default();

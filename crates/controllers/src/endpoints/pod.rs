@@ -32,9 +32,9 @@ pub(super) struct PodFacts {
     pub(super) ready: bool,
     /// When its condition Ready changed.
     pub(super) ready_changed: Option<Timestamp>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(super) terminating: bool,
-    /// Whether it has succeeded or failed.
+    /// True if it has succeeded or failed.
     pub(super) ended: bool,
     /// The named ports of containers and sidecars, in this order.
     pub(super) ports: Vec<NamedPort>,
@@ -139,7 +139,7 @@ impl PodFacts {
         })
     }
 
-    /// Whether endpoints can include it: it has an address and has not ended.
+    /// Returns true if endpoints can include it: it has an address and has not ended.
     pub(super) fn is_published(&self) -> bool {
         !self.ended && !self.addresses.is_empty()
     }

@@ -203,7 +203,7 @@ impl Requests {
     }
 }
 
-/// Whether the stored Endpoints need no change. The label of headless Services alone is no
+/// Returns true if the stored Endpoints need no change. The label of headless Services alone is no
 /// reason for a change.
 fn is_up_to_date(
     current: &Endpoints,

@@ -55,10 +55,10 @@ pub(super) struct Service {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) created: Option<Timestamp>,
     pub(super) deleting: bool,
-    /// Whether it has no address of its own.
+    /// True if it has no address of its own.
     pub(super) headless: bool,
     pub(super) selector: BTreeMap<String, String>,
-    /// Whether addresses of pods that are not ready count as ready.
+    /// True if addresses of pods that are not ready count as ready.
     pub(super) publish_not_ready: bool,
     pub(super) families: Vec<Family>,
     pub(super) ports: Vec<ServicePort>,
@@ -113,7 +113,7 @@ impl Service {
         }))
     }
 
-    /// Whether its selector matches labels.
+    /// Returns true if its selector matches labels.
     pub(super) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let mut selector = self.selector.iter();
         selector.all(|(key, value)| labels.get(key) == Some(value))

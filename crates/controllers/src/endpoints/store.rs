@@ -36,7 +36,7 @@ impl Store {
         self.services.get(key).cloned()
     }
 
-    /// Whether no Service of the namespace has a selector.
+    /// Returns true if no Service of the namespace has a selector.
     pub(super) fn is_unused(&self, namespace: &str) -> bool {
         self.in_namespace(namespace).next().is_none()
     }

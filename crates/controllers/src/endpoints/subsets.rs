@@ -139,7 +139,7 @@ fn count(list: &Option<Vec<EndpointAddress>>) -> usize {
     list.as_ref().map_or(0, Vec::len)
 }
 
-/// Whether subsets have too many addresses.
+/// Returns true if subsets have too many addresses.
 pub(super) fn is_over_capacity(subsets: &[EndpointSubset]) -> bool {
     let counts = subsets.iter();
     let counts = counts.map(|one| count(&one.addresses) + count(&one.not_ready_addresses));

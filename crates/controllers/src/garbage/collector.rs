@@ -205,7 +205,7 @@ impl Collector {
         }
     }
 
-    /// Whether the graph alone shows that the object must be kept.
+    /// Returns true if the graph alone shows that the object must be kept.
     fn is_kept(&self, node: &Node) -> bool {
         let (graph, kinds) = (self.graph.lock(), self.kinds.lock());
         node.meta.owner_references.iter().all(|owner| {
@@ -272,7 +272,7 @@ impl Collector {
         })
     }
 
-    /// Whether an aggregated API server serves a kind. Without its APIService, every object
+    /// Returns true if an aggregated API server serves a kind. Without its APIService, every object
     /// is reported as not found.
     async fn is_served(&self, kind: &KindInfo) -> Result<bool, Error> {
         match self.cluster.proxy().get(kind.api_path(), &[]).await {
@@ -317,7 +317,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Whether an owner has known dependents of a kind.
+    /// Returns true if an owner has known dependents of a kind.
     fn has_dependents(&self, owner: &str, kind: &Arc<KindInfo>) -> bool {
         let graph = self.graph.lock();
         let mut dependents = graph.dependents(owner);

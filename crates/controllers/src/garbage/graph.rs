@@ -24,7 +24,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Whether it is being deleted.
+    /// Returns true if it is being deleted.
     pub(crate) fn is_deleting(&self) -> bool {
         self.meta.deletion_timestamp.is_some()
     }
@@ -44,12 +44,12 @@ impl Node {
         !self.kind.is_namespaced() || self.meta.namespace == dependent.meta.namespace
     }
 
-    /// Whether it is being deleted in the foreground and waits for its dependents.
+    /// Returns true if it is being deleted in the foreground and waits for its dependents.
     pub(crate) fn awaits_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// Whether it is being deleted and its dependents must be orphaned.
+    /// Returns true if it is being deleted and its dependents must be orphaned.
     pub(crate) fn is_orphaning(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }

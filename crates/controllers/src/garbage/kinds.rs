@@ -10,7 +10,7 @@ use longshore_model::{Gvk, KindInfo, kind::BUILTIN};
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) kind: Arc<KindInfo>,
-    /// Whether an aggregated API server serves it.
+    /// True if an aggregated API server serves it.
     pub(super) is_aggregated: bool,
 }
 
@@ -66,7 +66,7 @@ fn key(gvk: &Gvk) -> (String, String) {
     (gvk.group.to_string(), gvk.kind.to_string())
 }
 
-/// Whether an owner is of this kind, in any version.
+/// Returns true if an owner is of this kind, in any version.
 pub(super) fn is_of(owner: &OwnerReference, kind: &KindInfo) -> bool {
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind

@@ -20,7 +20,7 @@ pub(crate) struct Revision {
     pub(crate) version: String,
     /// When it was created.
     pub(crate) created: Option<Timestamp>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Name and uid of its controller.
     pub(crate) owner: Option<(String, String)>,
@@ -62,7 +62,7 @@ impl Revision {
         })
     }
 
-    /// Whether the object with this UID is its controller.
+    /// Returns true if the object with this UID is its controller.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|(_, owner)| owner == uid)
     }

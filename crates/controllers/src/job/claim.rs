@@ -18,13 +18,13 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    /// Whether no owner changes.
+    /// Returns true if no owner changes.
     pub(super) fn is_empty(&self) -> bool {
         self.adopt.is_empty() && self.release.is_empty()
     }
 }
 
-/// Whether the selector of a Job matches the labels of a pod. A Job without a selector
+/// Returns true if the selector of a Job matches the labels of a pod. A Job without a selector
 /// selects no pods.
 pub(super) fn selects(job: &Job, labels: &BTreeMap<String, String>) -> bool {
     let selector = job.spec.as_ref().and_then(|spec| spec.selector.as_ref());

@@ -22,7 +22,7 @@ pub(crate) fn find<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondi
         .find(|condition| condition.type_ == kind && condition.status == "True")
 }
 
-/// Whether the Job has finished.
+/// Returns true if the Job has finished.
 pub(crate) fn is_finished(status: &JobStatus) -> bool {
     finished(status).is_some()
 }

@@ -83,7 +83,7 @@ pub(crate) async fn run(
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
-/// Whether the user has chosen the selector of a Job. A generated one contains the UID of
+/// Returns true if the user has chosen the selector of a Job. A generated one contains the UID of
 /// the Job, so that no older pod matches it.
 fn is_selector_given(job: &batch::Job) -> bool {
     let spec = job.spec.as_ref();

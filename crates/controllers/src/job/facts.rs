@@ -15,7 +15,7 @@ use crate::pod_fields::PodFields;
 pub(crate) enum Phase {
     /// Pending, Running or Unknown.
     Unfinished {
-        /// Whether its containers have started.
+        /// True if its containers have started.
         running: bool,
     },
     /// All containers succeeded.
@@ -55,20 +55,20 @@ pub(crate) struct PodFacts {
     pub(crate) version: Option<u64>,
     /// The Job that it belongs to.
     pub(crate) owner: Option<Owner>,
-    /// Whether it has a controller of another kind.
+    /// True if it has a controller of another kind.
     pub(crate) is_foreign: bool,
     /// Its labels, unless it has a controller of another kind.
     pub(crate) labels: BTreeMap<String, String>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// Whether it is being deleted, or its deletion has been requested.
+    /// True if it is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
-    /// Whether it is being deleted and no node will report its end: it was never
-    /// scheduled, or was force-deleted.
+    /// True if it is being deleted and no node will report its end: it was never scheduled, or was
+    /// force-deleted.
     pub(crate) lost: bool,
-    /// Whether it has the finalizer for counting.
+    /// True if it has the finalizer for counting.
     pub(crate) tracked: bool,
-    /// Whether the condition Ready is True.
+    /// True if the condition Ready is True.
     pub(crate) ready: bool,
     /// The completion index in an Indexed Job.
     pub(crate) index: Option<u32>,
@@ -102,8 +102,8 @@ impl PodFacts {
         self.index_failures.saturating_add(self.index_ignored)
     }
 
-    /// Whether a pod belongs to a Job or waits to be counted by one. Does not
-    /// decode the whole pod. A pod that cannot be read counts as one.
+    /// Returns true if a pod belongs to a Job or waits to be counted by one. Does not decode the
+    /// whole pod. A pod that cannot be read counts as one.
     pub(crate) fn is_relevant(item: &Item<kinds::Pod>) -> bool {
         let Ok(ownership) = item.field::<Ownership>(&["metadata"]) else {
             return true;
@@ -188,12 +188,12 @@ impl PodFacts {
         }
     }
 
-    /// Whether it has not finished and is not being deleted.
+    /// Returns true if it has not finished and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && !self.deleting
     }
 
-    /// Whether it is being deleted and has not finished.
+    /// Returns true if it is being deleted and has not finished.
     pub(crate) fn is_terminating(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && self.deleting
     }

@@ -20,7 +20,7 @@ pub(crate) struct IndexSetError {
 }
 
 impl IndexSet {
-    /// Whether `index` is in the set.
+    /// Returns true if `index` is in the set.
     pub(crate) fn contains(&self, index: u32) -> bool {
         let after = self.ranges.partition_point(|(first, _)| *first <= index);
         after > 0 && self.ranges[after - 1].1 >= index

@@ -12,15 +12,15 @@ pub(crate) struct EffectiveSpec<'a> {
     /// The required number of successes. `None` means that one success is enough
     /// and that no pods are created after it.
     pub(crate) completions: Option<u32>,
-    /// Whether each pod has a completion index.
+    /// True if each pod has a completion index.
     pub(crate) indexed: bool,
-    /// Whether the Job is suspended.
+    /// True if the Job is suspended.
     pub(crate) suspended: bool,
     /// The number of failures before the Job fails.
     pub(crate) backoff_limit: u64,
     /// The number of failures before an index fails.
     pub(crate) backoff_limit_per_index: Option<i64>,
-    /// Whether a pod in deletion is replaced only after it has finished.
+    /// True if a pod in deletion is replaced only after it has finished.
     pub(crate) replace_only_failed: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> EffectiveSpec<'a> {
         })
     }
 
-    /// Whether the Job has this index.
+    /// Returns true if the Job has this index.
     pub(crate) fn has_index(&self, index: u32) -> bool {
         self.completions
             .is_some_and(|completions| index < completions)

@@ -108,7 +108,7 @@ impl Store {
             .collect()
     }
 
-    /// Whether the Job with this key has this UID.
+    /// Returns true if the Job with this key has this UID.
     pub(crate) fn has_job(&self, key: &Key, expected_uid: &str) -> bool {
         self.jobs
             .get(key)

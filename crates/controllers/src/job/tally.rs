@@ -183,8 +183,8 @@ pub(crate) fn tally<'a>(
     tally
 }
 
-/// Whether a pod counts as failed: it has failed, or it is being deleted and either
-/// the Job replaces pods immediately or no node will report the pod's end.
+/// Returns true if a pod counts as failed: it has failed, or it is being deleted and either the Job
+/// replaces pods immediately or no node will report the pod's end.
 fn is_failed(pod: &PodFacts, effective: &EffectiveSpec<'_>) -> bool {
     let gives_up = pod.is_terminating() && (!effective.replace_only_failed || pod.lost);
     pod.phase == Phase::Failed || gives_up

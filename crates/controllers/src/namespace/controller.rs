@@ -73,7 +73,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
 /// A kind of which a namespace can contain objects.
 struct Content {
     kind: Arc<KindInfo>,
-    /// Whether it may no longer be served, without an error.
+    /// True if it may no longer be served, without an error.
     may_end: bool,
     lists: bool,
     deletes_collections: bool,

@@ -12,7 +12,7 @@ pub(super) const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 /// A node, as far as the collector needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeFacts {
-    /// Whether it is not ready and has the taint for nodes out of service.
+    /// True if it is not ready and has the taint for nodes out of service.
     pub(super) out_of_service: bool,
 }
 

@@ -15,11 +15,11 @@ pub(super) struct PodFacts {
     pub(super) version: String,
     /// Its node; empty if it is not scheduled.
     pub(super) node: String,
-    /// Whether it has succeeded or failed.
+    /// True if it has succeeded or failed.
     pub(super) ended: bool,
-    /// Whether the node evicted it.
+    /// True if the node evicted it.
     pub(super) evicted: bool,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(super) deleting: bool,
     pub(super) created: Option<Timestamp>,
 }

@@ -51,7 +51,7 @@ impl Watched {
         self.ended.remove(uid);
     }
 
-    /// Whether a namespace has quotas.
+    /// Returns true if a namespace has quotas.
     pub(super) fn has_quotas(&self, namespace: &str) -> bool {
         !self.quotas.is_empty() && self.in_namespace(namespace).next().is_some()
     }

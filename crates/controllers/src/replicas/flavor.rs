@@ -13,9 +13,9 @@ pub(crate) struct Flavor {
     pub(crate) what: &'static str,
     /// The controller's name in events.
     pub(crate) component: &'static str,
-    /// Whether the status has `terminatingReplicas`.
+    /// True if the status has `terminatingReplicas`.
     pub(crate) counts_terminating: bool,
-    /// Whether the selector is a plain map of labels.
+    /// True if the selector is a plain map of labels.
     pub(crate) plain_selector: bool,
 }
 

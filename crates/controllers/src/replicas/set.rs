@@ -21,7 +21,7 @@ pub(crate) struct Set {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// The UID of its controller, a Deployment.
     pub(crate) owner: Option<String>,
@@ -92,7 +92,7 @@ impl Set {
         })
     }
 
-    /// Whether its selector matches labels. An empty selector matches nothing.
+    /// Returns true if its selector matches labels. An empty selector matches nothing.
     pub(crate) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         !self.selector.is_everything() && self.selector.matches(labels)
     }

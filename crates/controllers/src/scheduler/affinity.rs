@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 
-/// Whether the node's name and labels match the pod's node selector and its
-/// required node affinity.
+/// Returns true if the node's name and labels match the pod's node selector and its required node
+/// affinity.
 pub(crate) fn matches_node(spec: &PodSpec, name: &str, labels: &BTreeMap<String, String>) -> bool {
     let selected = spec
         .node_selector
@@ -32,7 +32,7 @@ pub(crate) fn matches_node(spec: &PodSpec, name: &str, labels: &BTreeMap<String,
         })
 }
 
-/// Whether all requirements of a term hold. An empty term matches nothing.
+/// Returns true if all requirements of a term hold. An empty term matches nothing.
 pub(crate) fn meets(
     term: &NodeSelectorTerm,
     name: &str,
@@ -108,7 +108,7 @@ pub(crate) fn untolerated_taint<'a>(
     })
 }
 
-/// Whether a toleration matches a taint.
+/// Returns true if a toleration matches a taint.
 pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let (effect, key) = (text(&toleration.effect), text(&toleration.key));

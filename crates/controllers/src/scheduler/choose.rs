@@ -260,12 +260,12 @@ fn best<'a>(fitting: &[Fitting<'a>]) -> Option<&'a str> {
     best.map(|(_, name)| name)
 }
 
-/// Whether the pod selects the node by its labels.
+/// Returns true if the pod selects the node by its labels.
 pub(super) fn selects(needs: &Needs, node: &NodeFacts) -> bool {
     affinity::matches_node(&needs.spec, &node.name, &node.labels)
 }
 
-/// Whether the node has a taint that the pod does not tolerate.
+/// Returns true if the node has a taint that the pod does not tolerate.
 pub(super) fn untolerated(needs: &Needs, node: &NodeFacts) -> bool {
     let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
     affinity::untolerated_taint(&node.taints, tolerations).is_some()

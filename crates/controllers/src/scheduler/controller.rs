@@ -184,7 +184,7 @@ async fn patch_status(cluster: &Cluster, key: &Key, uid: &str, status: Value) ->
     view.patch_status(&key.name, &patch).await.map(drop)
 }
 
-/// Whether a pod no longer exists, or another one has its name.
+/// Returns true if a pod no longer exists, or another one has its name.
 fn is_gone(error: &Error) -> bool {
     error.is_not_found() || error.is_conflict() || error.code() == Some(422)
 }
@@ -498,8 +498,8 @@ impl Scheduler {
     }
 }
 
-/// Whether another scheduler is responsible for the pod and has not bound it yet.
-/// Does not decode the whole pod.
+/// Returns true if another scheduler is responsible for the pod and has not bound it yet. Does not
+/// decode the whole pod.
 fn is_foreign(item: &Item<Pod>) -> bool {
     let given = |name| {
         let text: Option<String> = item.field(&["spec", name]).ok().flatten();

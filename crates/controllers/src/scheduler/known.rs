@@ -24,14 +24,14 @@ pub(super) struct KnownPod {
     pub(super) explained: Option<(String, Option<Timestamp>)>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) started: Option<Timestamp>,
-    /// Whether pods with a lower priority may be deleted for it.
+    /// True if pods with a lower priority may be deleted for it.
     pub(super) may_preempt: bool,
     /// The node on which pods were deleted for it.
     pub(super) nominated: Option<String>,
-    /// Whether the nomination was requested and has not been observed.
+    /// True if the nomination was requested and has not been observed.
     pub(super) is_nominating: bool,
     pub(super) is_terminating: bool,
-    /// Whether it is being deleted for a pod with a higher priority.
+    /// True if it is being deleted for a pod with a higher priority.
     pub(super) is_leaving: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Cleared {
     pub(crate) uid: String,
 }
 
-/// Whether the scheduler has requested the deletion of the pod.
+/// Returns true if the scheduler has requested the deletion of the pod.
 fn is_preempted(status: &PodStatus) -> bool {
     let mut conditions = status.conditions.iter().flatten();
     conditions.any(|one| {

@@ -43,7 +43,7 @@ impl UsedPorts {
         }
     }
 
-    /// Whether another pod has one of the ports.
+    /// Returns true if another pod has one of the ports.
     pub(super) fn conflict_with(&self, ports: &[HostPort]) -> bool {
         let mut used = self.0.keys();
         !ports.is_empty() && used.any(|used| ports.iter().any(|port| port.conflicts_with(used)))

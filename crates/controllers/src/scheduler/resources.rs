@@ -146,7 +146,7 @@ pub(crate) fn occupied_by(spec: &PodSpec, status: Option<&PodStatus>) -> Amounts
     most
 }
 
-/// Whether the node reports other requests of a container than its spec has.
+/// Returns true if the node reports other requests of a container than its spec has.
 fn is_resized(spec: &PodSpec, status: &PodStatus) -> bool {
     let lists = [&status.container_statuses, &status.init_container_statuses];
     let mut statuses = lists.into_iter().flat_map(|list| list.iter().flatten());

@@ -43,7 +43,7 @@ pub(super) struct Claims<'a> {
     bound: Vec<&'a ClaimFacts>,
     /// The claims whose volumes are chosen with the node, the smallest first.
     delayed: Vec<&'a ClaimFacts>,
-    /// Whether another pod uses a claim that permits only one.
+    /// True if another pod uses a claim that permits only one.
     in_use: bool,
 }
 
@@ -266,13 +266,13 @@ impl Storage {
 }
 
 impl Claims<'_> {
-    /// Whether volumes must be requested before the pod can be bound.
+    /// Returns true if volumes must be requested before the pod can be bound.
     pub(super) fn has_delayed(&self) -> bool {
         !self.delayed.is_empty()
     }
 }
 
-/// Whether a claim can be mounted. The node waits for the phase, which is set last.
+/// Returns true if a claim can be mounted. The node waits for the phase, which is set last.
 fn is_bound(claim: &ClaimFacts) -> bool {
     !claim.volume.is_empty() && claim.is_bind_completed() && claim.phase == "Bound"
 }
@@ -284,14 +284,14 @@ fn target(claim: &ClaimFacts) -> Target {
     }
 }
 
-/// Whether a volume can be used on a node with these labels.
+/// Returns true if a volume can be used on a node with these labels.
 fn fits(volume: &VolumeFacts, labels: &BTreeMap<String, String>) -> bool {
     let meets = |term: &NodeSelectorTerm| affinity::meets(term, "", labels);
     let terms = volume.node_terms.as_ref();
     terms.is_none_or(|terms| terms.iter().any(meets))
 }
 
-/// Whether a class provisions volumes for a node with these labels.
+/// Returns true if a class provisions volumes for a node with these labels.
 fn permits(terms: &[TopologySelectorTerm], labels: &BTreeMap<String, String>) -> bool {
     let holds = |term: &TopologySelectorTerm| {
         let requirements = term.match_label_expressions.as_deref().unwrap_or_default();

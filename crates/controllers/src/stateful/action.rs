@@ -26,7 +26,7 @@ pub(super) enum Action {
     /// Create the claims and the pod with this ordinal.
     Create {
         ordinal: u32,
-        /// Whether it gets the revision before the update.
+        /// True if it gets the revision before the update.
         old_revision: bool,
     },
     /// Create missing claims of this pod, and set their owners.

@@ -22,7 +22,7 @@ pub(crate) struct ClaimFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Its owners.
     pub(crate) owners: Vec<OwnerReference>,
@@ -90,8 +90,8 @@ fn is_set(set: &StatefulSet, owner: &OwnerReference) -> bool {
         && owner.name == set.meta.key.name
 }
 
-/// Whether a claim belongs to a previous pod of the same name, so that the pod must not
-/// be created until the claim is deleted.
+/// Returns true if a claim belongs to a previous pod of the same name, so that the pod must not be
+/// created until the claim is deleted.
 pub(super) fn is_stale(set: &StatefulSet, claim: &ClaimFacts, pod: Member<'_>) -> bool {
     set.spec.retention().1 && names_another_pod(claim, pod)
 }
@@ -108,7 +108,7 @@ fn names_another_set(set: &StatefulSet, claim: &ClaimFacts) -> bool {
     found.is_some_and(|owner| owner.uid != set.meta.uid)
 }
 
-/// Whether the policy deletes claims, and another object controls this one.
+/// Returns true if the policy deletes claims, and another object controls this one.
 pub(super) fn has_other_controller(set: &StatefulSet, claim: &ClaimFacts, pod: Member<'_>) -> bool {
     set.spec.retention() != (false, false)
         && claim.owners.iter().any(|owner| {
@@ -129,7 +129,7 @@ fn wanted_owners(set: &StatefulSet, pod: Member<'_>) -> (bool, bool) {
     (with_set && !scaled_down, scaled_down)
 }
 
-/// Whether the owners of a claim are those of the retention policy, or are not to be
+/// Returns true if the retention policy has these owners of a claim, or are not to be
 /// changed.
 pub(super) fn is_current(set: &StatefulSet, claim: &ClaimFacts, pod: Member<'_>) -> bool {
     if names_another_set(set, claim) || names_another_pod(claim, pod) {

@@ -94,19 +94,19 @@ impl Spec {
         self.ordinals.as_ref().map_or(0, |ordinals| ordinals.start)
     }
 
-    /// Whether an ordinal is one of the desired pods.
+    /// Returns true if an ordinal is one of the desired pods.
     pub(crate) fn has_ordinal(&self, ordinal: u32) -> bool {
         ordinal
             .checked_sub(self.start())
             .is_some_and(|index| index < self.replicas)
     }
 
-    /// Whether pods are created and deleted without waiting for the others.
+    /// Returns true if pods are created and deleted without waiting for the others.
     pub(crate) fn is_parallel(&self) -> bool {
         self.pod_management_policy == "Parallel"
     }
 
-    /// Whether pods with an old template are replaced.
+    /// Returns true if pods with an old template are replaced.
     pub(crate) fn rolls_out(&self) -> bool {
         matches!(self.update_strategy.kind.as_str(), "" | "RollingUpdate")
     }
@@ -131,7 +131,7 @@ impl Spec {
         usize::try_from(self.revision_history_limit.unwrap_or(10)).ok()
     }
 
-    /// Whether claims are deleted with the set, and with pods that are scaled down.
+    /// Returns true if claims are deleted with the set, and with pods that are scaled down.
     pub(crate) fn retention(&self) -> (bool, bool) {
         let policy = self.persistent_volume_claim_retention_policy.as_ref();
         policy.map_or((false, false), |policy| {

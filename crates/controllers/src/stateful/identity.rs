@@ -44,7 +44,7 @@ pub(super) fn claims(set: &StatefulSet, ordinal: u32) -> Vec<Claim<'_>> {
     claims.collect()
 }
 
-/// Whether a claim may belong to a pod of the set.
+/// Returns true if a claim may belong to a pod of the set.
 pub(super) fn owns_claim(set: &StatefulSet, claim: &str) -> bool {
     let Some((rest, _)) = split(claim) else {
         return false;
@@ -55,12 +55,12 @@ pub(super) fn owns_claim(set: &StatefulSet, claim: &str) -> bool {
     names.any(|name| rest.strip_prefix(name) == Some(&format!("-{parent}")))
 }
 
-/// Whether a pod has the labels of its name and ordinal.
+/// Returns true if a pod has the labels of its name and ordinal.
 pub(super) fn has_identity(pod: &PodFacts) -> bool {
     pod.labels.get(NAME_LABEL) == Some(&pod.key.name)
 }
 
-/// Whether a pod has the volumes of its claims.
+/// Returns true if a pod has the volumes of its claims.
 pub(super) fn has_storage(set: &StatefulSet, pod: &PodFacts) -> bool {
     let claims = ordinal(pod).map(|ordinal| claims(set, ordinal));
     claims.into_iter().flatten().all(|claim| {

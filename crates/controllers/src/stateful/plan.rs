@@ -145,7 +145,7 @@ fn shrink(seen: &Observed<'_>, condemned: &BTreeMap<u32, Arc<PodFacts>>) -> Opti
     next.then(|| Action::Delete(last.clone()))
 }
 
-/// Whether a pod that is created during an update gets the revision before the update.
+/// Returns true if a pod that is created during an update gets the revision before the update.
 fn gets_old_revision(set: &StatefulSet, ordinal: u32) -> bool {
     let index = i64::from(ordinal) - i64::from(set.spec.start());
     match set.spec.partition() {

@@ -26,7 +26,7 @@ pub(super) struct Simulation {
     pub(super) claims: BTreeMap<String, ClaimFacts>,
     pub(super) image: String,
     pub(super) now: Timestamp,
-    /// Whether pods become ready.
+    /// True if pods become ready.
     pub(super) healthy: bool,
     /// Every pod that was created or deleted, in this order.
     pub(super) log: Vec<String>,

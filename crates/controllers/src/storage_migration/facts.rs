@@ -61,7 +61,7 @@ impl Migration {
         self.is_true(RUNNING)
     }
 
-    /// Whether it has succeeded or failed.
+    /// Returns true if it has succeeded or failed.
     pub(super) fn has_ended(&self) -> bool {
         self.is_true(SUCCEEDED) || self.is_true(FAILED)
     }

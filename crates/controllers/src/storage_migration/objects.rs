@@ -78,7 +78,7 @@ async fn write_one(view: &View<Any>, item: &Item<Any>) -> Result<Result<(), Erro
     Ok(view.patch(item.name(), &patch).await.map(drop))
 }
 
-/// Whether a request may succeed later.
+/// Returns true if a request may succeed later.
 fn is_temporary(error: &Error) -> bool {
     error.is_unreachable()
         // There is no space to store the object.

@@ -37,7 +37,7 @@ pub(super) fn next(migration: &Migration, all: &[Migration]) -> Step {
     }
 }
 
-/// Whether no migration of the resource is running, and all older migrations have ended.
+/// Returns true if no migration of the resource is running, and all older migrations have ended.
 fn is_first(migration: &Migration, all: &[Migration]) -> bool {
     let mut others = all.iter().filter(|other| {
         other.resource == migration.resource && other.name != migration.name && !other.has_ended()
@@ -46,7 +46,7 @@ fn is_first(migration: &Migration, all: &[Migration]) -> bool {
     others.all(|other| !other.is_running() && key(migration) < key(other))
 }
 
-/// Whether a resource that does not exist may still appear.
+/// Returns true if a resource that does not exist may still appear.
 pub(super) fn may_appear(migration: &Migration, now: Timestamp) -> bool {
     migration
         .created

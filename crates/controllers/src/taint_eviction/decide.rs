@@ -14,7 +14,7 @@ pub(super) enum Stay {
     For(Duration),
 }
 
-/// Whether a taint evicts pods that do not tolerate it.
+/// Returns true if a taint evicts pods that do not tolerate it.
 pub(super) fn evicts(taint: &Taint) -> bool {
     taint.effect == "NoExecute"
 }

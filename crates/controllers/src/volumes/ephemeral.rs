@@ -30,8 +30,8 @@ const WORKERS: usize = 4;
 /// The JSON text of a pod with such a volume contains this.
 const MARK: &[u8] = br#""ephemeral":{"#;
 
-/// Whether a pod may have generic ephemeral volumes. Most pods have none, and
-/// searching the JSON text is faster than decoding it.
+/// Returns true if a pod may have generic ephemeral volumes. Most pods have none, and searching the
+/// JSON text is faster than decoding it.
 fn may_have_volumes(item: &Item<Pod>) -> bool {
     memchr::memmem::find(item.bytes(), MARK).is_some()
 }

@@ -29,7 +29,7 @@ pub(crate) struct ClaimFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Its finalizers.
     pub(crate) finalizers: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) struct ClaimFacts {
     pub(crate) volume_mode: String,
     /// The VolumeAttributesClass; empty if none.
     pub(crate) attributes_class: String,
-    /// Whether it requests a copy of other data.
+    /// True if it requests a copy of other data.
     pub(crate) has_source: bool,
     /// `status.phase`.
     pub(crate) phase: String,
@@ -61,7 +61,7 @@ pub(crate) struct ClaimFacts {
     pub(crate) status_modes: Vec<String>,
     /// The size in `status.capacity`, in bytes.
     pub(crate) capacity: Option<f64>,
-    /// Whether `status` has an access mode, a capacity, or a current class.
+    /// True if `status` has an access mode, a capacity, or a current class.
     pub(crate) has_status: bool,
 }
 
@@ -74,7 +74,7 @@ pub(crate) struct VolumeFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Its finalizers.
     pub(crate) finalizers: Vec<String>,
@@ -102,7 +102,7 @@ pub(crate) struct VolumeFacts {
     pub(crate) node_terms: Option<Vec<NodeSelectorTerm>>,
     /// The path of a volume of type `local`.
     pub(crate) local_path: Option<String>,
-    /// Whether it is a CSI volume.
+    /// True if it is a CSI volume.
     pub(crate) is_csi: bool,
     /// `status.phase`.
     pub(crate) phase: String,
@@ -124,7 +124,7 @@ pub(crate) struct ClassFacts {
     pub(crate) name: String,
     /// Its provisioner.
     pub(crate) provisioner: String,
-    /// Whether volumes are bound only when a pod needs them.
+    /// True if volumes are bound only when a pod needs them.
     pub(crate) waits_for_pod: bool,
     /// The reclaim policy of its volumes.
     pub(crate) reclaim_policy: String,
@@ -219,12 +219,12 @@ impl ClaimFacts {
         self.named_class.as_deref().unwrap_or_default()
     }
 
-    /// Whether the claim has been bound.
+    /// Returns true if the claim has been bound.
     pub(crate) fn is_bind_completed(&self) -> bool {
         self.annotations.contains_key(BIND_COMPLETED)
     }
 
-    /// Whether a controller chose its volume.
+    /// Returns true if a controller chose its volume.
     pub(crate) fn is_bound_by_controller(&self) -> bool {
         self.annotations.contains_key(BOUND_BY_CONTROLLER)
     }
@@ -287,14 +287,14 @@ impl VolumeFacts {
         }
     }
 
-    /// Whether the volume is bound to the claim, or reserved for it.
+    /// Returns true if the volume is bound to the claim, or reserved for it.
     pub(crate) fn is_for(&self, claim: &ClaimFacts) -> bool {
         self.claim.as_ref().is_some_and(|reference| {
             reference.key == claim.key && (reference.uid.is_empty() || reference.uid == claim.uid)
         })
     }
 
-    /// Whether a controller chose its claim.
+    /// Returns true if a controller chose its claim.
     pub(crate) fn is_bound_by_controller(&self) -> bool {
         self.annotations.contains_key(BOUND_BY_CONTROLLER)
     }

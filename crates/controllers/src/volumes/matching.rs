@@ -2,7 +2,7 @@
 
 use super::facts::{ClaimFacts, VolumeFacts};
 
-/// Whether the volume has all access modes of the claim.
+/// Returns true if the volume has all access modes of the claim.
 fn has_modes(volume: &VolumeFacts, claim: &ClaimFacts) -> bool {
     claim.modes.iter().all(|mode| volume.modes.contains(mode))
 }
@@ -33,8 +33,8 @@ pub(crate) fn satisfies(volume: &VolumeFacts, claim: &ClaimFacts) -> Result<(), 
     Err(problem.to_owned())
 }
 
-/// Whether the volume could be bound to the claim without a request of the user
-/// to bind these two.
+/// Returns true if the volume could be bound to the claim without a request of the user to bind
+/// these two.
 fn is_candidate(volume: &VolumeFacts, claim: &ClaimFacts) -> bool {
     volume.claim.is_none()
         && volume.phase == "Available"

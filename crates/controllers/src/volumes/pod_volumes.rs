@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Volume;
 pub(crate) struct PodClaim {
     /// The claim's name.
     pub(crate) name: String,
-    /// Whether it is created for the pod, as a generic ephemeral volume.
+    /// True if it is created for the pod, as a generic ephemeral volume.
     pub(crate) is_ephemeral: bool,
 }
 

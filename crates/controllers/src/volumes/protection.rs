@@ -181,7 +181,7 @@ const CLASS_OF_CLAIM: [&[&str]; 3] = [
 ];
 const CLASS_OF_VOLUME: [&[&str]; 1] = [&["spec", "volumeAttributesClassName"]];
 
-/// Whether an object has a VolumeAttributesClass in one of the fields.
+/// Returns true if an object has a VolumeAttributesClass in one of the fields.
 fn has_class(item: &Item<Any>, fields: &[&[&str]], class: &str) -> Result<bool, Error> {
     for field in fields {
         let name: Option<String> = item.field(field)?;

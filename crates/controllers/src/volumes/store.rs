@@ -134,13 +134,13 @@ impl Store {
             .max_by_key(|class| class.default_since)
     }
 
-    /// Whether the volume of a claim is chosen when a pod is scheduled.
+    /// Returns true if the volume of a claim is chosen when a pod is scheduled.
     pub(crate) fn waits_for_pod(&self, claim: &ClaimFacts) -> bool {
         self.class(claim.class())
             .is_some_and(|class| class.waits_for_pod)
     }
 
-    /// Whether a class can provision volumes.
+    /// Returns true if a class can provision volumes.
     pub(crate) fn can_provision(&self, class: &str) -> bool {
         self.class(class).is_some_and(|class| {
             !class.provisioner.is_empty() && class.provisioner != NO_PROVISIONER

@@ -28,7 +28,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Whether an object must be adopted or released.
+    /// Returns true if an object must be adopted or released.
     pub(crate) fn has_changes(&self) -> bool {
         let pods = !self.adopt.is_empty() || !self.release.is_empty();
         pods || !self.adopt_revisions.is_empty() || !self.release_revisions.is_empty()

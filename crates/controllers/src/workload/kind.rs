@@ -21,7 +21,7 @@ pub(crate) struct Kind {
     pub(crate) what: &'static str,
     /// The controller's name in events.
     pub(crate) component: &'static str,
-    /// Whether revisions that the selector no longer matches are released.
+    /// True if revisions that the selector no longer matches are released.
     pub(crate) releases_revisions: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Meta {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub(crate) deleting: bool,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ impl Meta {
         })
     }
 
-    /// Whether the selector matches labels. An empty selector matches nothing.
+    /// Returns true if the selector matches labels. An empty selector matches nothing.
     pub(crate) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         !self.selector.is_everything() && self.selector.matches(labels)
     }
@@ -126,7 +126,7 @@ pub(crate) trait Workload: Sized {
     /// The part of a revision's data that determines its hash.
     fn hashed(data: &Value) -> &Value;
 
-    /// Whether a pod with this name can belong to it.
+    /// Returns true if a pod with this name can belong to it.
     fn accepts_name(&self, pod: &str) -> bool;
 }
 

@@ -60,7 +60,8 @@ impl EventEvidence {
             .or(self.metadata.creation_timestamp)
     }
 
-    /// Whether it refers to this object. A recreated object of the same name has another uid.
+    /// Returns true if it refers to this object. A recreated object of the same name has another
+    /// uid.
     pub(crate) fn is_about(&self, kind: &str, meta: &ObjectMeta) -> bool {
         let about = &self.involved_object;
         about.kind == kind

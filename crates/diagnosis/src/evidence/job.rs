@@ -39,7 +39,7 @@ pub struct JobSpec {
     /// The number of failures of each task that are retried, if a task that fails does not end
     /// the others.
     pub backoff_limit_per_index: Option<u32>,
-    /// Whether its pods are deleted and none are created.
+    /// True if its pods are deleted and none are created.
     pub suspend: bool,
     pub(crate) pod_failure_policy: Option<PodFailurePolicy>,
     /// The template of its pods.
@@ -149,7 +149,7 @@ pub struct CronJobSpec {
     pub schedule: String,
     /// The time zone of the schedule.
     pub time_zone: Option<String>,
-    /// Whether no further Jobs are created.
+    /// True if no further Jobs are created.
     pub suspend: bool,
 }
 
@@ -197,7 +197,7 @@ impl JobEvidence {
         })
     }
 
-    /// Whether all its tasks have succeeded.
+    /// Returns true if all its tasks have succeeded.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
@@ -215,14 +215,14 @@ impl JobEvidence {
         self.condition(["Failed", "FailureTarget"])
     }
 
-    /// Whether it failed, and its JobSet creates it again.
+    /// Returns true if it failed, and its JobSet creates it again.
     pub(crate) fn is_created_again(&self) -> bool {
         let failure = self.any_failure();
         failure.is_some_and(|failure| self.may_be_created_again(failure))
     }
 
-    /// Whether its JobSet creates it again after this failure: it was not restarted as often as
-    /// allowed, or the failure does not count.
+    /// Returns true if its JobSet creates it again after this failure: it was not restarted as
+    /// often as allowed, or the failure does not count.
     fn may_be_created_again(&self, failure: &Condition) -> bool {
         self.set_restarts()
             .is_some_and(|(restarts, most)| failure.reason == "PodFailurePolicy" || restarts < most)
@@ -248,19 +248,19 @@ impl JobEvidence {
             .min()
     }
 
-    /// Whether it has completed or failed.
+    /// Returns true if it has completed or failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_complete() || self.failure().is_some()
     }
 
-    /// Whether the user cancelled it.
+    /// Returns true if the user cancelled it.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.metadata.annotations.contains_key(names::CANCELLED)
     }
 
-    /// Whether it was stopped with its run before it ended by itself.
+    /// Returns true if it was stopped with its run before it ended by itself.
     pub(crate) fn is_stopped(&self) -> bool {
         let noted = self.metadata.annotations.contains_key(names::STOPPED);
         noted && self.spec.suspend && !self.is_over()
@@ -283,15 +283,15 @@ impl JobEvidence {
             .ok()
     }
 
-    /// Whether its tasks are independent, as those of a sweep: one that fails does not end the
-    /// others.
+    /// Returns true if its tasks are independent, like the tasks of a sweep: one that fails does not end
+    /// the others.
     #[must_use]
     pub fn is_independent(&self) -> bool {
         self.spec.backoff_limit_per_index.is_some()
             && self.metadata.labels.contains_key(names::SWEEP)
     }
 
-    /// Whether a task that fails restarts all tasks of the run.
+    /// Returns true if a task that fails restarts all tasks of the run.
     #[must_use]
     pub fn restarts_all(&self) -> bool {
         let what = self.metadata.annotations.get(names::RESTART);
@@ -305,19 +305,19 @@ impl JobEvidence {
         Some(&rule.action)
     }
 
-    /// Whether a failed pod does not count, because it was disrupted.
+    /// Returns true if a failed pod does not count, because it was disrupted.
     #[must_use]
     pub fn ignores(&self, pod: &PodFacts) -> bool {
         self.action(pod) == Some("Ignore")
     }
 
-    /// Whether a failed pod is not replaced, because of its exit code.
+    /// Returns true if a failed pod is not replaced, because of its exit code.
     #[must_use]
     pub fn never_retries(&self, pod: &PodFacts) -> bool {
         matches!(self.action(pod), Some("FailJob" | "FailIndex"))
     }
 
-    /// Whether the Job does not restart a task that has failed this often.
+    /// Returns true if the Job does not restart a task that has failed this often.
     pub(crate) fn gives_up(&self, failures: usize) -> bool {
         let limit = self.spec.backoff_limit_per_index;
         let is_last = match limit.map(usize::try_from) {
@@ -357,7 +357,7 @@ impl JobEvidence {
         parallelism.min(completions.saturating_sub(ended))
     }
 
-    /// Whether it fails by itself when a task has failed.
+    /// Returns true if it fails by itself when a task has failed.
     #[must_use]
     pub fn fails_by_itself(&self) -> bool {
         let policy = self.spec.pod_failure_policy.as_ref();

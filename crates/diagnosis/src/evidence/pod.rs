@@ -52,19 +52,19 @@ pub trait RunPod {
     #[must_use]
     fn ends_well(&self) -> bool;
 
-    /// Whether the command runs or has run, so that there is a log.
+    /// Returns true if the command runs or has run, so that there is a log.
     #[must_use]
     fn has_started(&self) -> bool;
 
-    /// Whether no container of it runs any more.
+    /// Returns true if no container of it runs any more.
     #[must_use]
     fn is_over(&self) -> bool;
 
-    /// Whether the command succeeded.
+    /// Returns true if the command succeeded.
     #[must_use]
     fn has_succeeded(&self) -> bool;
 
-    /// Whether the command or an init container has failed.
+    /// Returns true if the command or an init container has failed.
     #[must_use]
     fn has_failed(&self) -> bool;
 

@@ -36,7 +36,7 @@ pub(crate) struct WorkloadStatus {
 }
 
 impl WorkloadEvidence {
-    /// Whether it represents this Job, or the JobSet that owns the Job.
+    /// Returns true if it represents this Job, or the JobSet that owns the Job.
     #[must_use]
     pub fn is_of(&self, job: &JobEvidence) -> bool {
         let owner = self.metadata.controller();

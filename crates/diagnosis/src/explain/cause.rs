@@ -191,12 +191,12 @@ impl Cause {
         }
     }
 
-    /// Whether it is less specific than the others of its family.
+    /// Returns true if it is less specific than the others of its family.
     pub(crate) fn is_general(self) -> bool {
         matches!(self, Self::ImagePull | Self::Unschedulable)
     }
 
-    /// Whether the wait is intended and not a failure of the run.
+    /// Returns true if the wait is intended and not a failure of the run.
     pub(crate) fn is_meant(self) -> bool {
         matches!(
             self,
@@ -204,7 +204,7 @@ impl Cause {
         )
     }
 
-    /// Whether a pod's status alone explains it.
+    /// Returns true if a pod's status alone explains it.
     #[must_use]
     pub fn is_plain(self) -> bool {
         matches!(

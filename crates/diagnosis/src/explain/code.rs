@@ -264,7 +264,7 @@ fn signal_words(signal: i32) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// Whether a line is the last line of a traceback: `ValueError: no such column`.
+/// Returns true if a line is the last line of a traceback: `ValueError: no such column`.
 fn is_error_line(line: &str) -> bool {
     let Some((name, _)) = line.split_once(':') else {
         return line.ends_with("Error") && !line.contains(' ');

@@ -70,8 +70,8 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
     }))
 }
 
-/// Whether the node does not know how the command, or an init container, ended: the node itself
-/// ended.
+/// Returns true if the node does not know how the command, or an init container, ended: the node
+/// itself ended.
 fn is_unknown(pod: &PodFacts) -> bool {
     let status = &pod.status;
     let before = status.init_container_statuses.iter();

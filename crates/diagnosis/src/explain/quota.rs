@@ -48,8 +48,8 @@ pub struct Shortage {
     pub problem: String,
     /// What to do about it.
     pub remedy: String,
-    /// Whether the object cannot be created now, or the pods never. Other pods are created as
-    /// soon as the quota has room.
+    /// True if the object cannot be created now, or the pods never. Other pods are created as soon
+    /// as the quota has room.
     pub is_refused: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn full(spec: &PodSpec, quotas: &[QuotaEvidence]) -> Option<Shortage>
     refused.into_iter().chain(later).next()
 }
 
-/// Whether a quota, which may have scopes, counts pods of this spec.
+/// Returns true if a quota, which may have scopes, counts pods of this spec.
 #[must_use]
 pub fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
     let ends = spec.active_deadline_seconds.is_some();

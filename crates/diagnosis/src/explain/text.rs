@@ -20,7 +20,7 @@ pub(super) fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'
     rest.split_once(after).map(|(inner, _)| inner)
 }
 
-/// Whether the text contains any of the words, ignoring case.
+/// Returns true if the text contains any of the words, ignoring case.
 pub(super) fn has_any(text: &str, words: &[&str]) -> bool {
     let text = text.to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))

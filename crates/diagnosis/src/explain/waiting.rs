@@ -127,7 +127,7 @@ fn unscheduled(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation
     Some(schedule::unscheduled(pod, message, cluster))
 }
 
-/// Whether no container of a pod has started, not even an init container.
+/// Returns true if no container of a pod has started, not even an init container.
 pub(crate) fn is_idle(pod: &PodFacts) -> bool {
     let has_begun = pod
         .statuses()

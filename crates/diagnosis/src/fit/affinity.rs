@@ -16,7 +16,7 @@ fn rules(term: &Value) -> impl Iterator<Item = (&Value, bool)> {
     labels.chain(list("matchFields").map(|rule| (rule, true)))
 }
 
-/// Whether a node matches the affinity: all rules of at least one term.
+/// Returns true if a node matches the affinity: all rules of at least one term.
 pub(super) fn allows(affinity: &Value, node: &NodeFacts) -> bool {
     let terms = terms(affinity);
     let holds = |term: &Value| {

@@ -18,7 +18,7 @@ pub use room::{Shortage, Tasks, Used, place};
 pub struct Nodes {
     /// The nodes.
     pub seen: Vec<NodeFacts>,
-    /// Whether there are more nodes than those.
+    /// True if there are more nodes than those.
     pub more: bool,
 }
 
@@ -142,7 +142,7 @@ pub fn check(need: &Need, nodes: &[NodeFacts]) -> Result<(), Misfit> {
     })
 }
 
-/// Whether a node could run the task when it is empty and healthy.
+/// Returns true if a node could run the task when it is empty and healthy.
 fn fits(need: &Need, node: &NodeFacts) -> bool {
     has_room(need, node)
         && is_selected(need, node)
@@ -179,7 +179,7 @@ fn lasting(node: &NodeFacts) -> impl Iterator<Item = &Taint> {
         .filter(|taint| taint.effect != "PreferNoSchedule" && !is_passing(&taint.key))
 }
 
-/// Whether the cluster removes a taint by itself.
+/// Returns true if the cluster removes a taint by itself.
 pub(crate) fn is_passing(key: &str) -> bool {
     const PASSING: [&str; 8] = [
         "node.kubernetes.io/not-ready",
@@ -200,7 +200,7 @@ pub(crate) fn taint_text(taint: &Taint) -> String {
     format!("{}{equals}{}:{}", taint.key, taint.value, taint.effect)
 }
 
-/// Whether an autoscaler may add nodes, based on labels and annotations of the nodes.
+/// Returns true if an autoscaler may add nodes, based on labels and annotations of the nodes.
 #[must_use]
 pub fn may_grow(nodes: &[NodeFacts]) -> bool {
     const LABELS: [&str; 6] = [

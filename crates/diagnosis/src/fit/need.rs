@@ -48,7 +48,7 @@ impl Need {
         }
     }
 
-    /// Whether it tolerates a taint.
+    /// Returns true if it tolerates a taint.
     pub(crate) fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|known| {
             let effect = known.effect.is_empty() || known.effect == taint.effect;

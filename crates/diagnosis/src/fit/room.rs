@@ -188,7 +188,7 @@ impl<'a> Free<'a> {
     }
 }
 
-/// Whether a node that is selected accepts pods of the task now.
+/// Returns true if a node that is selected accepts pods of the task now.
 fn accepts(need: &Need, node: &NodeFacts) -> bool {
     is_selected(need, node) && refusal(need, node).is_none()
 }

@@ -78,7 +78,8 @@ impl Track {
         }
     }
 
-    /// Whether something has waited so long that the cluster should be queried for the cause.
+    /// Returns true if something has waited so long that the cluster should be queried for the
+    /// cause.
     pub fn needs_cause(&self, now: Timestamp) -> bool {
         const SOON: Duration = Duration::from_secs(2);
         if !self.synced || self.decided {

@@ -162,7 +162,7 @@ impl Track {
         Some((at, (outcome, BTreeSet::from([pod.metadata.uid.clone()]))))
     }
 
-    /// Whether independent tasks of the role have not ended, and its Job neither.
+    /// Returns true if independent tasks of the role have not ended, and its Job neither.
     fn goes_on_after_failures(&self, role: &RunRole) -> bool {
         let job = self.jobs.get(&role.name);
         let is_active = job.is_some_and(|job| job.is_independent() && !job.is_over());
@@ -196,8 +196,8 @@ impl Track {
         Some((at, (outcome, BTreeSet::new())))
     }
 
-    /// Whether a finished JobSet deletes the Job of a service role. Killing its tasks is not a
-    /// failure.
+    /// Returns true if a finished JobSet deletes the Job of a service role. Killing its tasks is
+    /// not a failure.
     fn is_removed_by_set(&self, role: &str) -> bool {
         let is_service = self.roles.iter().any(|own| own.name == role && own.service);
         let job = self.jobs.get(role).filter(|_| is_service);

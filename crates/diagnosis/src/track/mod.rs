@@ -71,7 +71,7 @@ pub enum Step {
         attempt: u32,
         /// The name of the container.
         container: String,
-        /// Whether the container runs the command.
+        /// True if the container runs the command.
         is_main: bool,
     },
     /// The pod of an attempt was deleted before it was seen, and its log with it.
@@ -92,7 +92,7 @@ pub enum Step {
         outcome: Outcome,
         /// The uids of the pods whose logs belong to the decision and must be read to the end.
         evidence: BTreeSet<String>,
-        /// Whether it depends on missing pods or Jobs. The watch may lag behind, for example after
+        /// True if it depends on missing pods or Jobs. The watch may lag behind, for example after
         /// an outage of the server.
         unseen: bool,
     },
@@ -447,7 +447,7 @@ impl Track {
         attempts
     }
 
-    /// Whether a task of the role that fails does not end the others.
+    /// Returns true if a task of the role that fails does not end the others.
     fn is_independent(&self, role: &RunRole) -> bool {
         let job = self.jobs.get(&role.name);
         job.is_some_and(JobEvidence::is_independent)

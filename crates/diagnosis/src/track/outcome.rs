@@ -39,7 +39,7 @@ pub(super) fn was_killed(pod: &PodFacts) -> bool {
     pod.metadata.deletion_timestamp.is_some() || ended_by_signal(pod)
 }
 
-/// Whether the command ended by a signal that ends containers, and not for lack of memory.
+/// Returns true if the command ended by a signal that ends containers, and not for lack of memory.
 pub(super) fn ended_by_signal(pod: &PodFacts) -> bool {
     pod.ended()
         .is_some_and(|ended| matches!(ended.exit_code, 137 | 143) && ended.reason != "OOMKilled")

@@ -21,7 +21,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether the condition has this type and is true.
+    /// Returns true if the condition has this type and is true.
     #[must_use]
     pub fn is_true(&self, kind: &str) -> bool {
         self.kind == kind && self.status == "True"

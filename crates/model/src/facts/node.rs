@@ -26,7 +26,7 @@ pub struct NodeSpec {
     /// Taints, which repel pods that do not tolerate them.
     #[serde(deserialize_with = "null_as_default")]
     pub taints: Vec<Taint>,
-    /// Whether the node is cordoned.
+    /// True if the node is cordoned.
     pub unschedulable: bool,
 }
 
@@ -65,7 +65,7 @@ pub struct NodeInfo {
 }
 
 impl NodeFacts {
-    /// Whether the condition `Ready` is true.
+    /// Returns true if the condition `Ready` is true.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let mut conditions = self.status.conditions.iter();

@@ -10,7 +10,7 @@ use super::{AUTO_UPDATE, EXEMPT};
 pub struct DefaultObject {
     /// Its name.
     pub name: &'static str,
-    /// Whether its spec cannot be changed.
+    /// True if its spec cannot be changed.
     pub is_mandatory: bool,
     spec: Spec,
 }
@@ -60,7 +60,7 @@ struct Resources {
     verbs: &'static [&'static str],
     group: &'static str,
     resources: &'static [&'static str],
-    /// Whether requests outside of namespaces match, too.
+    /// True if requests outside of namespaces match, too.
     cluster_scope: bool,
 }
 

@@ -44,13 +44,13 @@ impl Amount {
         }
     }
 
-    /// Whether it is zero.
+    /// Returns true if it is zero.
     #[must_use]
     pub fn is_zero(self) -> bool {
         self.billionths == 0
     }
 
-    /// Whether it is less than zero.
+    /// Returns true if it is less than zero.
     #[must_use]
     pub fn is_negative(self) -> bool {
         self.billionths < 0

@@ -17,7 +17,7 @@ pub struct Request<'a> {
     pub object: &'a Map<String, Value>,
     /// The previous state; `None` for a new object.
     pub before: Option<&'a Map<String, Value>>,
-    /// Whether the write may exceed the limits, as a change of the status may.
+    /// True if the write may exceed the limits, as a change of the status may.
     pub may_exceed: bool,
     /// The time of the write.
     pub now: Timestamp,

@@ -55,7 +55,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether a limit of this name can apply to the objects.
+    /// Returns true if a limit of this name can apply to the objects.
     #[must_use]
     pub fn counts(&self, name: &str) -> bool {
         match self {
@@ -79,7 +79,7 @@ impl Evaluator {
         names.filter(|name| self.counts(name)).cloned().collect()
     }
 
-    /// Whether an object is in all scopes of a quota.
+    /// Returns true if an object is in all scopes of a quota.
     #[must_use]
     pub fn is_in_scope(&self, quota: &Quota, object: &Map<String, Value>) -> bool {
         if quota.scopes.is_empty() {
@@ -125,7 +125,7 @@ impl Evaluator {
         }
     }
 
-    /// Whether an update of an object can change what quotas count.
+    /// Returns true if an update of an object can change what quotas count.
     #[must_use]
     pub fn is_charged_for_update(
         &self,

@@ -55,17 +55,17 @@ pub(super) fn alias_of(group: &str, plural: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether Kubernetes itself defines a resource.
+/// Returns true if Kubernetes itself defines a resource.
 fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether a container can request this extended resource.
+/// Returns true if a container can request this extended resource.
 pub(super) fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with(REQUESTS)
 }
 
-/// Whether a name limits the requests of an extended resource.
+/// Returns true if a name limits the requests of an extended resource.
 pub(super) fn limits_extended(name: &str) -> bool {
     name.starts_with(REQUESTS) && !is_native(name)
 }

@@ -141,7 +141,7 @@ impl Pod {
         })
     }
 
-    /// Whether it uses resources: it has not ended, and its grace period is not over.
+    /// Returns true if it uses resources: it has not ended, and its grace period is not over.
     fn is_active(&self, now: Timestamp) -> bool {
         if matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed")) {
             return false;

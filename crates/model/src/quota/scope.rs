@@ -26,7 +26,7 @@ impl Scope {
         }
     }
 
-    /// Whether the requirement applies to values; none means that the object has none.
+    /// Returns true if the requirement applies to values; none means that the object has none.
     fn allows(&self, values: &[&str]) -> bool {
         let mut listed = values.iter();
         let is_listed = listed.any(|value| self.values.iter().any(|own| own == value));
@@ -39,7 +39,7 @@ impl Scope {
         }
     }
 
-    /// Whether a pod is in the scope.
+    /// Returns true if a pod is in the scope.
     pub(super) fn has_pod(&self, pod: &Pod) -> bool {
         match &*self.scope_name {
             "Terminating" => pod.has_deadline(),
@@ -59,7 +59,7 @@ impl Scope {
         }
     }
 
-    /// Whether a claim with these VolumeAttributesClasses is in the scope.
+    /// Returns true if a claim with these VolumeAttributesClasses is in the scope.
     pub(super) fn has_claim(&self, classes: &[&str]) -> bool {
         self.scope_name == "VolumeAttributesClass" && self.allows(classes)
     }

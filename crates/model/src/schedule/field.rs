@@ -52,8 +52,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Whether a day matches. If both the day of the month and the day of the
-    /// week are restricted, one match is sufficient.
+    /// Returns true if a day matches. If both the day of the month and the day of the week are
+    /// restricted, one match is sufficient.
     pub(super) fn has_day(&self, day: i8, weekday: i8) -> bool {
         let (day, weekday) = (self.days.has(day), self.weekdays.has(weekday));
         if self.days.starred || self.weekdays.starred {

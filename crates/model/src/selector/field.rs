@@ -25,7 +25,7 @@ impl FieldSelector {
         Self::default()
     }
 
-    /// Whether the selector has no terms.
+    /// Returns true if the selector has no terms.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.terms.is_empty()
@@ -68,7 +68,7 @@ impl FieldSelector {
             .map(|(.., v)| v.as_str())
     }
 
-    /// Whether a term requires `path` to have this value.
+    /// Returns true if a term requires `path` to have this value.
     #[must_use]
     pub fn requires(&self, path: &str, value: &str) -> bool {
         let mut terms = self.terms.iter();

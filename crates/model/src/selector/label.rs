@@ -63,7 +63,7 @@ impl LabelSelector {
         Ok(selector)
     }
 
-    /// Whether the selector has no requirements.
+    /// Returns true if the selector has no requirements.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
@@ -162,7 +162,7 @@ impl LabelSelector {
         (!requirements.is_empty()).then_some(Self { requirements })
     }
 
-    /// Whether the labels meet all requirements.
+    /// Returns true if the labels meet all requirements.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.matches_with(|key| labels.get(key).map(String::as_str))

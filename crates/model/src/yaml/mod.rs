@@ -123,7 +123,7 @@ fn inline_string(string: &str, text: &mut String) {
     }
 }
 
-/// Whether a character can be written without an escape sequence.
+/// Returns true if a character can be written without an escape sequence.
 fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(
@@ -132,7 +132,7 @@ fn is_printable(c: char) -> bool {
         )
 }
 
-/// Whether a string needs no quotes for any parser.
+/// Returns true if a string needs no quotes for any parser.
 fn is_plain(string: &str) -> bool {
     let begins = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_');
     let is_plain_char = |c: char| {
@@ -165,7 +165,7 @@ fn is_plain(string: &str) -> bool {
         && !may_be_number(string)
 }
 
-/// Whether a string could be a number, time or date in any YAML version.
+/// Returns true if a string could be a number, time or date in any YAML version.
 fn may_be_number(string: &str) -> bool {
     let of_numbers = |c: char| {
         c.is_ascii_hexdigit()
@@ -193,7 +193,7 @@ fn may_be_number(string: &str) -> bool {
         && string.chars().all(of_numbers)
 }
 
-/// Whether a multiline string can be written as a literal block.
+/// Returns true if a multiline string can be written as a literal block.
 fn is_block(string: &str) -> bool {
     string.contains('\n')
         && !string.ends_with("\n\n")

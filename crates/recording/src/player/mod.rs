@@ -124,7 +124,7 @@ impl Player {
         })
     }
 
-    /// Whether a watch continues one that has been recorded, from a later version.
+    /// Returns true if a watch continues one that has been recorded, from a later version.
     fn continues_watch(&self, request: &Request) -> bool {
         let key = request.watch_key().filter(|_| !self.matching.strict);
         let first = key.and_then(|key| self.watches.get(&key));

@@ -28,7 +28,7 @@ pub struct Report {
     pub not_recorded: Vec<NotRecorded>,
     /// The recorded requests that were not made.
     pub unused: Vec<String>,
-    /// Whether recorded requests that were not made are an error.
+    /// True if recorded requests that were not made are an error.
     #[serde(skip)]
     pub(crate) is_strict: bool,
 }
@@ -49,8 +49,8 @@ impl Report {
         }
     }
 
-    /// Whether all requests were recorded and, in a strict replay, all recorded requests were
-    /// made.
+    /// Returns true if all requests were recorded and, in a strict replay, all recorded requests
+    /// were made.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.not_recorded.is_empty() && (!self.is_strict || self.unused.is_empty())

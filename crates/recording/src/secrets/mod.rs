@@ -82,7 +82,7 @@ fn walk(json: &mut Json) {
     }
 }
 
-/// Whether a text is the JSON of a Secret, as the annotation of `kubectl apply`.
+/// Returns true if a text is the JSON of a Secret, as the annotation of `kubectl apply`.
 fn is_copy_of_secret(text: &str) -> bool {
     text.starts_with('{')
         && text.contains("Secret")

@@ -48,7 +48,7 @@ pub(crate) fn redact_text(text: &str) -> Option<String> {
     redacted
 }
 
-/// Whether bytes that are not text contain a token.
+/// Returns true if bytes that are not text contain a token.
 pub(crate) fn contains_token(bytes: &[u8]) -> bool {
     match &*WEB_TOKEN_IN_BYTES {
         Some(form) => form.is_match(bytes),

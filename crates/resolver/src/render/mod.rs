@@ -86,7 +86,7 @@ impl Format {
         found.map_or("", |(_, name)| name)
     }
 
-    /// Whether the format describes a single task.
+    /// Returns true if the format describes a single task.
     #[must_use]
     pub fn is_of_a_task(self) -> bool {
         matches!(

@@ -60,7 +60,7 @@ impl ClusterSpec {
         index
     }
 
-    /// Whether the spec has no jobs.
+    /// Returns true if the spec has no jobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()

@@ -106,7 +106,7 @@ impl Tasks {
         self.tasks.len()
     }
 
-    /// Whether there are no tasks.
+    /// Returns true if there are no tasks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
@@ -230,7 +230,7 @@ pub fn assemble(selected: &[Selected<'_>], assembly: &Assembly) -> Result<Tasks,
     Ok(tasks)
 }
 
-/// Whether no earlier selector matched the pod.
+/// Returns true if no earlier selector matched the pod.
 fn is_first<'a>(
     seen: &mut BTreeMap<(&'a str, &'a str), &'a str>,
     pod: &'a PodFacts,

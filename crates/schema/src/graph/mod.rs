@@ -126,19 +126,19 @@ impl TypeRef {
         }
     }
 
-    /// Whether server-side apply owns an object or map as a whole.
+    /// Returns true if server-side apply owns an object or map as a whole.
     #[must_use]
     pub fn is_atomic(self) -> bool {
         self.node().fact.atomic
     }
 
-    /// Whether the field is omitted when its value is zero.
+    /// Returns true if the field is omitted when its value is zero.
     #[must_use]
     pub fn omits_zero(self) -> bool {
         self.node().omits_zero
     }
 
-    /// Whether the type is a 32-bit integer, not a 64-bit one.
+    /// Returns true if the type is a 32-bit integer, not a 64-bit one.
     #[must_use]
     pub fn is_narrow(self) -> bool {
         self.node().narrow

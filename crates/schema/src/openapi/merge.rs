@@ -141,7 +141,7 @@ fn new_names(whole: &V2Part, part: &V2Part) -> BTreeMap<String, String> {
     names
 }
 
-/// Whether two definitions differ at most in their kinds.
+/// Returns true if two definitions differ at most in their kinds.
 fn is_same(a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else {
         return a == b;

@@ -45,7 +45,7 @@ pub(super) struct Operation {
     pub(super) kind: (String, String, String),
     /// The definition of these objects; `None` for kinds that are not built in.
     pub(super) definition: Option<String>,
-    /// Whether the kind is custom. Custom kinds do not support strategic merge.
+    /// True if the kind is custom. Custom kinds do not support strategic merge.
     pub(super) custom: bool,
 }
 
@@ -136,7 +136,7 @@ pub(super) fn of_kind(kind: &impl Describe) -> Vec<Path> {
 
 struct OperationBuilder<'a> {
     info: &'a KindInfo,
-    /// Whether the kind is custom.
+    /// True if the kind is custom.
     custom: bool,
     /// The part of ids before the kind.
     scope: &'static str,

@@ -59,7 +59,7 @@ pub enum DecodeError {
     TooDeep(usize),
 }
 
-/// Whether a body is in the protobuf encoding of Kubernetes.
+/// Returns true if a body is in the protobuf encoding of Kubernetes.
 ///
 /// ```
 /// assert!(longshore_schema::protobuf::is_protobuf(b"k8s\0\x0a\x00"));

@@ -28,9 +28,9 @@ pub(super) struct Field {
     pub(super) name: &'static str,
     pub(super) cardinality: Cardinality,
     pub(super) value: Type,
-    /// Whether its fields are inlined in the JSON of the outer message.
+    /// True if its fields are inlined in the JSON of the outer message.
     pub(super) is_inline: bool,
-    /// Whether the zero value is omitted from JSON.
+    /// True if the zero value is omitted from JSON.
     pub(super) omits_zero: bool,
 }
 

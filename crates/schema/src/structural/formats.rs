@@ -36,7 +36,7 @@ fn pattern(format: &str) -> Option<&'static Regex> {
     compiled.get(index)?.as_ref()
 }
 
-/// Whether a text matches a format.
+/// Returns true if a text matches a format.
 pub(super) fn fits(format: &str, text: &str) -> bool {
     let format = format.replace('-', "");
     match format.as_str() {

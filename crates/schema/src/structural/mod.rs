@@ -95,10 +95,10 @@ pub struct Structural {
     items: Option<Box<Structural>>,
     default: Option<Value>,
     preserves_unknown: bool,
-    /// Whether this is an object with its own type and metadata, like the root.
+    /// True if this is an object with its own type and metadata, like the root.
     embedded: bool,
     root: bool,
-    /// Whether objects within objects are possible here or below.
+    /// True if objects within objects are possible here or below.
     has_embedded: bool,
     int_or_string: bool,
     list_type: Option<ListType>,
@@ -216,8 +216,7 @@ impl Structural {
         }
     }
 
-    /// Whether the type is a string, number or boolean, which field selectors
-    /// support.
+    /// Returns true if the type is a string, number or boolean, which field selectors support.
     #[must_use]
     pub fn is_selectable(&self) -> bool {
         matches!(
@@ -241,8 +240,8 @@ fn strings(value: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// Whether the field is part of the type or the metadata, which every object
-/// has in addition to its schema.
+/// Returns true if the field is part of the type or the metadata, which every object has in
+/// addition to its schema.
 fn is_meta(name: &str) -> bool {
     matches!(name, "apiVersion" | "kind" | "metadata")
 }

@@ -108,8 +108,8 @@ pub(super) fn compile(pattern: &str) -> Result<Arc<Compiled>, PatternError> {
     Ok(compiled)
 }
 
-/// Whether the patterns of a schema are within the size limit. Stops at the
-/// pattern that exceeds it.
+/// Returns true if the patterns of a schema are within the size limit. Stops at the pattern that
+/// exceeds it.
 pub(super) fn fit_size_limit(schema: &Value) -> bool {
     let mut budget = Budget {
         left: MAX_SCHEMA_BYTES,

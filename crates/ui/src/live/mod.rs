@@ -48,7 +48,7 @@ pub(crate) struct Snapshot {
     pods: Option<RunPods>,
     /// Whether the cluster responds.
     pub(crate) reachability: Reachability,
-    /// Whether the runs were listed at least once.
+    /// True if the runs were listed at least once.
     pub(crate) is_loaded: bool,
 }
 
@@ -201,7 +201,8 @@ async fn check(cluster: &Cluster, namespace: Option<&str>) -> Option<String> {
     }
 }
 
-/// Whether an error says that the cluster is not available, and not that the request is refused.
+/// Returns true if an error says that the cluster is not available, and not that the request is
+/// refused.
 fn is_outage(error: &longshore_client::Error) -> bool {
     error.is_unreachable() || error.is_timeout() || error.code().is_some_and(|code| code >= 500)
 }

@@ -105,7 +105,7 @@ impl LogFeed {
         self.lock().add(chunk);
     }
 
-    /// Whether the logs cannot be read any more.
+    /// Returns true if the logs cannot be read any more.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }

@@ -86,7 +86,7 @@ fn sweep(feeds: &mut BTreeMap<RunKey, (Arc<LogFeed>, Instant)>, now: Instant) {
     }
 }
 
-/// Whether a tab has a reference.
+/// Returns true if a tab has a reference.
 fn is_shown(feed: &Arc<LogFeed>) -> bool {
     Arc::strong_count(feed) > 1
 }

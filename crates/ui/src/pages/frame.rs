@@ -15,7 +15,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) cluster: &'a str,
     /// The namespace, if the runs of only one are shown.
     pub(crate) namespace: Option<&'a str>,
-    /// Whether there are pages of all objects of the cluster.
+    /// True if there are pages of all objects of the cluster.
     pub(crate) has_objects: bool,
 }
 

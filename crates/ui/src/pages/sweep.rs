@@ -89,7 +89,7 @@ fn column(name: &str, title: &str, is_number: bool) -> Markup {
     }
 }
 
-/// Whether all values of a parameter are numbers.
+/// Returns true if all values of a parameter are numbers.
 fn is_numeric(rows: &[&Row], place: usize) -> bool {
     let mut values = rows.iter().filter_map(|row| row.values.get(place));
     values.all(|value| value.parse::<f64>().is_ok())

@@ -25,7 +25,7 @@ impl Measure {
     /// All, in the order of the values of a [`Series`].
     pub(crate) const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Gpu, Self::GpuMemory];
 
-    /// Whether the values of several tasks are added; otherwise, their mean counts.
+    /// Returns true if the values of several tasks are added; otherwise, their mean counts.
     pub(crate) fn is_summed(self) -> bool {
         self != Self::Gpu
     }

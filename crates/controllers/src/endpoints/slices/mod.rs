@@ -75,7 +75,7 @@ fn endpoints(slice: &EndpointSlice) -> &[Endpoint] {
     slice.endpoints.as_deref().unwrap_or_default()
 }
 
-/// Whether two endpoints with the same key have the same content.
+/// Returns true if two endpoints with the same key have the same content.
 fn is_same(one: &Endpoint, other: &Endpoint) -> bool {
     let uid = |endpoint: &Endpoint| endpoint.target_ref.as_ref().and_then(|pod| pod.uid.clone());
     (&one.node_name, &one.zone, &one.conditions, uid(one))
@@ -188,7 +188,7 @@ fn plan_family(
     plan.delete.append(&mut remaining);
 }
 
-/// Whether a slice is the empty slice of a Service without endpoints.
+/// Returns true if a slice is the empty slice of a Service without endpoints.
 fn is_placeholder(slice: &EndpointSlice, service: &Service) -> bool {
     is_owned(slice, service)
         && endpoints(slice).is_empty()

@@ -43,7 +43,7 @@ pub(crate) struct Observed<'a> {
 pub(crate) struct Removal {
     /// The pod.
     pub(crate) pod: PodFacts,
-    /// Whether to remove its finalizer first, so that it does not count as failed.
+    /// True to remove its finalizer first, so that it does not count as failed.
     pub(crate) uncounted: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Plan {
     pub(crate) failures: Failures,
     /// The delay before the next reconciliation.
     pub(crate) requeue_after: Option<Duration>,
-    /// Whether the Job's TTL has expired, so that it must be deleted.
+    /// True if the Job's TTL has expired, so that it must be deleted.
     pub(crate) expire: bool,
 }
 

@@ -124,7 +124,7 @@ impl Term {
         }
     }
 
-    /// Whether the term is about a pod with these labels.
+    /// Returns true if the term is about a pod with these labels.
     pub(super) fn matches(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
         let is_in_namespace = || {
             self.namespaces.contains(namespace)

@@ -80,7 +80,7 @@ pub(crate) struct State {
     awaiting: BTreeSet<Key>,
     /// The number of pods with rules about other pods.
     pub(super) ruled: usize,
-    /// Whether claims or volumes have changed since `awaiting` was checked.
+    /// True if claims or volumes have changed since `awaiting` was checked.
     storage_changed: bool,
 }
 

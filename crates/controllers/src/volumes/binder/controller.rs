@@ -289,7 +289,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Whether the server has the claim of a volume, not bound to another volume.
+    /// Returns true if the server has the claim of a volume, not bound to another volume.
     async fn claim_exists(&self, volume: &VolumeFacts) -> Result<bool, Error> {
         let Some(reference) = &volume.claim else {
             return Ok(false);

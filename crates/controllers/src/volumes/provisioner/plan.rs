@@ -23,7 +23,7 @@ pub(crate) enum Action {
     Nothing,
 }
 
-/// Whether this provisioner made the volume.
+/// Returns true if this provisioner made the volume.
 pub(crate) fn is_ours(volume: &VolumeFacts) -> bool {
     let provisioner = volume.annotations.get(PROVISIONED_BY);
     provisioner.is_some_and(|name| name == PROVISIONER_NAME)
@@ -79,7 +79,7 @@ pub(crate) fn claim_action(claim: &ClaimFacts, store: &Store, nodes: &[String]) 
     ))
 }
 
-/// Whether the volume and its data are to be removed.
+/// Returns true if the volume and its data are to be removed.
 pub(crate) fn is_to_be_removed(volume: &VolumeFacts) -> bool {
     is_ours(volume)
         && volume.reclaim_policy == "Delete"
