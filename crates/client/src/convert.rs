@@ -137,7 +137,7 @@ impl Cluster {
     /// kind that this crate does not know is looked up in the cluster.
     ///
     /// # Errors
-    /// As [`Cluster::create`] for the kind, and as [`View::item_from`].
+    /// Like [`Cluster::create`] for the kind, and as [`View::item_from`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

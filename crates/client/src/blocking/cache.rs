@@ -61,7 +61,7 @@ impl<K: Object> Cache<K> {
         "Cache": is_empty() -> bool;
     }
 
-    /// As [`Cache::snapshot`](crate::Cache::snapshot).
+    /// Like [`Cache::snapshot`](crate::Cache::snapshot).
     #[must_use]
     pub fn snapshot(&self) -> CacheSnapshot<K> {
         let snapshot = self.inner.snapshot();
@@ -69,7 +69,7 @@ impl<K: Object> Cache<K> {
         snapshot.with_connection(cluster)
     }
 
-    /// As [`Cache::subscribe`](crate::Cache::subscribe).
+    /// Like [`Cache::subscribe`](crate::Cache::subscribe).
     #[must_use]
     pub fn subscribe(&self) -> Changes<K> {
         Changes {

@@ -6,19 +6,19 @@ use super::{ApiServerProxy, Cluster, Item, Mirror, View, waits};
 use crate::kind::{Any, Kind, KindRef, Object};
 
 impl Cluster {
-    /// As [`Cluster::proxy`](crate::Cluster::proxy).
+    /// Like [`Cluster::proxy`](crate::Cluster::proxy).
     #[must_use]
     pub fn proxy(&self) -> ApiServerProxy {
         ApiServerProxy::new(self.inner().proxy())
     }
 
-    /// As [`Cluster::view`](crate::Cluster::view).
+    /// Like [`Cluster::view`](crate::Cluster::view).
     #[must_use]
     pub fn view<K: Kind>(&self) -> View<K> {
         self.inner().view().mirror()
     }
 
-    /// As [`Cluster::view_of`](crate::Cluster::view_of).
+    /// Like [`Cluster::view_of`](crate::Cluster::view_of).
     #[must_use]
     pub fn view_of<K: Object>(&self, kind: impl Into<KindRef>) -> View<K> {
         self.inner().view_of(kind).mirror()

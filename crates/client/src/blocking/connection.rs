@@ -49,26 +49,26 @@ impl Cluster {
         &self.inner
     }
 
-    /// As [`Cluster::connect`](crate::Cluster::connect).
+    /// Like [`Cluster::connect`](crate::Cluster::connect).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Cluster::connect`](crate::Cluster::connect).
     pub fn connect() -> Result<Self> {
         run(cluster::Cluster::connect()).map(Self::from)
     }
 
-    /// As [`Cluster::from_kubeconfig`](crate::Cluster::from_kubeconfig).
+    /// Like [`Cluster::from_kubeconfig`](crate::Cluster::from_kubeconfig).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Cluster::from_kubeconfig`](crate::Cluster::from_kubeconfig).
     pub fn from_kubeconfig(path: Option<&Path>, context: Option<&str>) -> Result<Self> {
         run(cluster::Cluster::from_kubeconfig(path, context)).map(Self::from)
     }
 
-    /// As [`Cluster::from_url`](crate::Cluster::from_url).
+    /// Like [`Cluster::from_url`](crate::Cluster::from_url).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Cluster::from_url`](crate::Cluster::from_url).
     ///
     /// ```
     /// let cluster = longshore_client::blocking::Cluster::from_url("http://localhost:8001/")?;
@@ -79,19 +79,19 @@ impl Cluster {
         cluster::Cluster::from_url(url).map(Self::from)
     }
 
-    /// As [`Cluster::with_timing`](crate::Cluster::with_timing).
+    /// Like [`Cluster::with_timing`](crate::Cluster::with_timing).
     #[must_use]
     pub fn with_timing(self, timing: Timing) -> Self {
         self.inner.with_timing(timing).into()
     }
 
-    /// As [`Cluster::with_user_agent`](crate::Cluster::with_user_agent).
+    /// Like [`Cluster::with_user_agent`](crate::Cluster::with_user_agent).
     #[must_use]
     pub fn with_user_agent(self, name: &str) -> Self {
         self.inner.with_user_agent(name).into()
     }
 
-    /// As [`Cluster::with_warning_handler`](crate::Cluster::with_warning_handler).
+    /// Like [`Cluster::with_warning_handler`](crate::Cluster::with_warning_handler).
     #[must_use]
     pub fn with_warning_handler(self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.inner.with_warning_handler(handler).into()

@@ -55,18 +55,18 @@ impl<K: Object> Item<K> {
         "Item": set_scale(replicas: u32) -> Scale;
     }
 
-    /// As [`Item::replace`](crate::Item::replace).
+    /// Like [`Item::replace`](crate::Item::replace).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::replace`](crate::Item::replace).
     pub fn replace<Form>(&self, data: &impl Data<K, Form>) -> Result<Self> {
         run(self.inner().replace(data)).map(Mirror::mirror)
     }
 
-    /// As [`Item::wait`](crate::Item::wait).
+    /// Like [`Item::wait`](crate::Item::wait).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::wait`](crate::Item::wait).
     pub fn wait(
         &self,
         mut until: impl FnMut(&Self) -> bool + Send,

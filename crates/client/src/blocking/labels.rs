@@ -20,10 +20,10 @@ impl<K: Object, P: Part> Words<K, P> {
         "Words": delete(key: &str) -> Item<K>;
     }
 
-    /// As [`Words::set_many`](crate::Words::set_many).
+    /// Like [`Words::set_many`](crate::Words::set_many).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Words::set_many`](crate::Words::set_many).
     pub fn set_many<Key, Val>(&self, words: impl IntoIterator<Item = (Key, Val)>) -> Result<Item<K>>
     where
         Key: AsRef<str>,

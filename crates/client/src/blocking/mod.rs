@@ -192,7 +192,7 @@ impl<T: ?Sized> Mirror for &T {
 macro_rules! reads {
     ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
         $(
-            #[doc = concat!("As [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
+            #[doc = concat!("Like [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
             pub fn $name(&self, $($argument: $kind),*) -> $here {
                 crate::blocking::Mirror::mirror(self.inner().$name($($argument),*))
             }
@@ -205,10 +205,10 @@ use reads;
 macro_rules! waits {
     ($($of:literal: $name:ident($($argument:ident: $kind:ty),*) -> $here:ty;)*) => {
         $(
-            #[doc = concat!("As [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
+            #[doc = concat!("Like [`", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn $name(&self, $($argument: $kind),*) -> crate::error::Result<$here> {
                 let found = crate::blocking::run(self.inner().$name($($argument),*));
                 found.map(crate::blocking::Mirror::mirror)

@@ -19,18 +19,18 @@ impl View<Pod> {
         "View": evict(name: &str, options: &DeleteOptions) -> ();
     }
 
-    /// As [`View::logs`](crate::View::logs), to read from.
+    /// Like [`View::logs`](crate::View::logs), to read from.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::logs`](crate::View::logs).
     pub fn logs(&self, name: &str, options: &LogOptions) -> Result<Logs> {
         run(self.inner().logs(name, options)).map(Logs::new)
     }
 
-    /// As [`View::logs_all`](crate::View::logs_all).
+    /// Like [`View::logs_all`](crate::View::logs_all).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::logs_all`](crate::View::logs_all).
     pub fn logs_all(
         &self,
         name: &str,
@@ -43,18 +43,18 @@ impl View<Pod> {
 impl Item<Pod> {
     waits! { "Item": evict(options: &DeleteOptions) -> (); }
 
-    /// As [`Item::logs`](crate::Item::logs), to read from.
+    /// Like [`Item::logs`](crate::Item::logs), to read from.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::logs`](crate::Item::logs).
     pub fn logs(&self, options: &LogOptions) -> Result<Logs> {
         run(self.inner().logs(options)).map(Logs::new)
     }
 
-    /// As [`Item::logs_all`](crate::Item::logs_all).
+    /// Like [`Item::logs_all`](crate::Item::logs_all).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::logs_all`](crate::Item::logs_all).
     pub fn logs_all(
         &self,
         options: &LogOptions,

@@ -28,7 +28,7 @@ impl ApiServerProxy {
         Self { inner }
     }
 
-    /// As [`ApiServerProxy::urljoin`](crate::ApiServerProxy::urljoin).
+    /// Like [`ApiServerProxy::urljoin`](crate::ApiServerProxy::urljoin).
     #[must_use]
     pub fn urljoin(&self, parts: &[&str]) -> String {
         self.inner.urljoin(parts)
@@ -44,10 +44,10 @@ impl ApiServerProxy {
         "ApiServerProxy": delete(path: impl ApiPath, query: &[(&str, &str)], body: Option<&Value>) -> Value;
     }
 
-    /// As [`ApiServerProxy::stream`](crate::ApiServerProxy::stream).
+    /// Like [`ApiServerProxy::stream`](crate::ApiServerProxy::stream).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ApiServerProxy::stream`](crate::ApiServerProxy::stream).
     pub fn stream(
         &self,
         path: impl ApiPath,
@@ -57,18 +57,18 @@ impl ApiServerProxy {
         Ok(Box::new(Taken::new(stream)))
     }
 
-    /// As [`ApiServerProxy::watch`](crate::ApiServerProxy::watch).
+    /// Like [`ApiServerProxy::watch`](crate::ApiServerProxy::watch).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ApiServerProxy::watch`](crate::ApiServerProxy::watch).
     pub fn watch(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<ProxyWatch> {
         run(self.inner.watch(path, query)).map(Mirror::mirror)
     }
 
-    /// As [`ApiServerProxy::watch_since`](crate::ApiServerProxy::watch_since).
+    /// Like [`ApiServerProxy::watch_since`](crate::ApiServerProxy::watch_since).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ApiServerProxy::watch_since`](crate::ApiServerProxy::watch_since).
     pub fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {
         run(self.inner.watch_since(path, version)).map(Mirror::mirror)
     }
@@ -90,18 +90,18 @@ impl Mirror for proxy::ProxyWatch {
 }
 
 impl ProxyWatch {
-    /// As [`ProxyWatch::matching`](crate::ProxyWatch::matching).
+    /// Like [`ProxyWatch::matching`](crate::ProxyWatch::matching).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ProxyWatch::matching`](crate::ProxyWatch::matching).
     pub fn matching(self, fields: FieldSelector) -> Result<Self> {
         self.inner.matching(fields).map(Mirror::mirror)
     }
 
-    /// As [`ProxyWatch::next`](crate::ProxyWatch::next).
+    /// Like [`ProxyWatch::next`](crate::ProxyWatch::next).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`ProxyWatch::next`](crate::ProxyWatch::next).
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<Option<Value>> {
         run(self.inner.next(timeout))
     }

@@ -14,18 +14,18 @@ impl<K: Object> Item<K> {
         "Item": events() -> Vec<Item<kinds::Event>>;
     }
 
-    /// As [`Item::children`](crate::Item::children).
+    /// Like [`Item::children`](crate::Item::children).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::children`](crate::Item::children).
     pub fn children<C: Kind>(&self) -> Result<Vec<Item<C>>> {
         run(self.inner().children::<C>()).map(Mirror::mirror)
     }
 
-    /// As [`Item::children_in`](crate::Item::children_in).
+    /// Like [`Item::children_in`](crate::Item::children_in).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Item::children_in`](crate::Item::children_in).
     pub fn children_in<C: Object>(&self, view: &View<C>) -> Result<Vec<Item<C>>> {
         run(self.inner().children_in(&view.inner)).map(Mirror::mirror)
     }

@@ -94,37 +94,37 @@ impl Session {
         self.inner.stderr().map(Reader)
     }
 
-    /// As [`Session::resize`](crate::Session::resize).
+    /// Like [`Session::resize`](crate::Session::resize).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Session::resize`](crate::Session::resize).
     pub fn resize(&self, columns: u16, rows: u16) -> Result<()> {
         run(self.inner.resize(columns, rows))
     }
 
-    /// As [`Session::wait`](crate::Session::wait).
+    /// Like [`Session::wait`](crate::Session::wait).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Session::wait`](crate::Session::wait).
     pub fn wait(self) -> Result<i32> {
         run(self.inner.wait())
     }
 }
 
 impl PortForward {
-    /// As [`PortForward::connect`](crate::PortForward::connect).
+    /// Like [`PortForward::connect`](crate::PortForward::connect).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`PortForward::connect`](crate::PortForward::connect).
     pub fn connect(&self) -> Result<PortStream> {
         run(self.inner.connect()).map(PortStream)
     }
 
-    /// As [`PortForward::serve`](crate::PortForward::serve): returns only when
+    /// Like [`PortForward::serve`](crate::PortForward::serve): returns only when
     /// the listener fails.
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`PortForward::serve`](crate::PortForward::serve).
     pub fn serve(
         &self,
         listener: TcpListener,
@@ -142,10 +142,10 @@ impl PortForward {
 macro_rules! sessions {
     ($kind:ident, $of:literal, $($name:ident: $named:ty)?) => {
         impl $kind<Pod> {
-            #[doc = concat!("As [`", $of, "::exec`](crate::", $of, "::exec).")]
+            #[doc = concat!("Like [`", $of, "::exec`](crate::", $of, "::exec).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn exec<C: Into<String>>(
                 &self,
                 $($name: $named,)?
@@ -155,18 +155,18 @@ macro_rules! sessions {
                 run(self.inner().exec($($name,)? command, options)).map(|inner| Session { inner })
             }
 
-            #[doc = concat!("As [`", $of, "::attach`](crate::", $of, "::attach).")]
+            #[doc = concat!("Like [`", $of, "::attach`](crate::", $of, "::attach).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn attach(&self, $($name: $named,)? options: &ExecOptions) -> Result<Session> {
                 run(self.inner().attach($($name,)? options)).map(|inner| Session { inner })
             }
 
-            #[doc = concat!("As [`", $of, "::output`](crate::", $of, "::output).")]
+            #[doc = concat!("Like [`", $of, "::output`](crate::", $of, "::output).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn output<C: Into<String>>(
                 &self,
                 $($name: $named,)?
@@ -176,10 +176,10 @@ macro_rules! sessions {
                 run(self.inner().output($($name,)? command, container))
             }
 
-            #[doc = concat!("As [`", $of, "::copy_out`](crate::", $of, "::copy_out).")]
+            #[doc = concat!("Like [`", $of, "::copy_out`](crate::", $of, "::copy_out).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn copy_out(
                 &self,
                 $($name: $named,)?
@@ -190,10 +190,10 @@ macro_rules! sessions {
                 run(self.inner().copy_out($($name,)? from, to, options))
             }
 
-            #[doc = concat!("As [`", $of, "::copy_in`](crate::", $of, "::copy_in).")]
+            #[doc = concat!("Like [`", $of, "::copy_in`](crate::", $of, "::copy_in).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn copy_in(
                 &self,
                 $($name: $named,)?
@@ -204,10 +204,10 @@ macro_rules! sessions {
                 run(self.inner().copy_in($($name,)? from, to, options))
             }
 
-            #[doc = concat!("As [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]
+            #[doc = concat!("Like [`", $of, "::port_forward`](crate::", $of, "::port_forward).")]
             ///
             /// # Errors
-            /// As there.
+            /// The errors of this function.
             pub fn port_forward(&self, $($name: $named,)? port: u16) -> Result<PortForward> {
                 let inner = self.inner().port_forward($($name,)? port)?;
                 Ok(PortForward { inner })

@@ -34,47 +34,47 @@ impl<K: Object> View<K> {
         &self.inner
     }
 
-    /// As [`View::in_namespace`](crate::View::in_namespace).
+    /// Like [`View::in_namespace`](crate::View::in_namespace).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::in_namespace`](crate::View::in_namespace).
     pub fn in_namespace(self, namespace: &str) -> Result<Self> {
         self.inner.in_namespace(namespace).map(Mirror::mirror)
     }
 
-    /// As [`View::filter`](crate::View::filter).
+    /// Like [`View::filter`](crate::View::filter).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::filter`](crate::View::filter).
     pub fn filter(self, labels: &str) -> Result<Self> {
         self.inner.filter(labels).map(Mirror::mirror)
     }
 
-    /// As [`View::labels`](crate::View::labels).
+    /// Like [`View::labels`](crate::View::labels).
     #[must_use]
     pub fn labels(self, selector: LabelSelector) -> Self {
         self.inner.labels(selector).mirror()
     }
 
-    /// As [`View::fields`](crate::View::fields).
+    /// Like [`View::fields`](crate::View::fields).
     #[must_use]
     pub fn fields(self, selector: FieldSelector) -> Self {
         self.inner.fields(selector).mirror()
     }
 
-    /// As [`View::dry_run`](crate::View::dry_run).
+    /// Like [`View::dry_run`](crate::View::dry_run).
     #[must_use]
     pub fn dry_run(self) -> Self {
         self.inner.dry_run().mirror()
     }
 
-    /// As [`View::field_manager`](crate::View::field_manager).
+    /// Like [`View::field_manager`](crate::View::field_manager).
     #[must_use]
     pub fn field_manager(self, name: &str) -> Self {
         self.inner.field_manager(name).mirror()
     }
 
-    /// As [`View::strict`](crate::View::strict).
+    /// Like [`View::strict`](crate::View::strict).
     #[must_use]
     pub fn strict(self) -> Self {
         self.inner.strict().mirror()
@@ -103,34 +103,34 @@ impl<K: Object> View<K> {
         "View": wait_gone(name: &str, timeout: Duration) -> ();
     }
 
-    /// As [`View::item_from`](crate::View::item_from).
+    /// Like [`View::item_from`](crate::View::item_from).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::item_from`](crate::View::item_from).
     pub fn item_from(&self, object: &Value) -> Result<Item<K>> {
         self.inner.item_from(object).map(Mirror::mirror)
     }
 
-    /// As [`View::list_from`](crate::View::list_from).
+    /// Like [`View::list_from`](crate::View::list_from).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::list_from`](crate::View::list_from).
     pub fn list_from(&self, list: &Value) -> Result<List<K>> {
         self.inner.list_from(list).map(Mirror::mirror)
     }
 
-    /// As [`View::create`](crate::View::create).
+    /// Like [`View::create`](crate::View::create).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::create`](crate::View::create).
     pub fn create<Form>(&self, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.create(data)).map(Mirror::mirror)
     }
 
-    /// As [`View::apply`](crate::View::apply).
+    /// Like [`View::apply`](crate::View::apply).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::apply`](crate::View::apply).
     pub fn apply<Form>(
         &self,
         data: &impl Data<K, Form>,
@@ -140,26 +140,26 @@ impl<K: Object> View<K> {
         run(self.inner.apply(data, manager, force)).map(Mirror::mirror)
     }
 
-    /// As [`View::replace`](crate::View::replace).
+    /// Like [`View::replace`](crate::View::replace).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::replace`](crate::View::replace).
     pub fn replace<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.replace(name, data)).map(Mirror::mirror)
     }
 
-    /// As [`View::replace_status`](crate::View::replace_status).
+    /// Like [`View::replace_status`](crate::View::replace_status).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::replace_status`](crate::View::replace_status).
     pub fn replace_status<Form>(&self, name: &str, data: &impl Data<K, Form>) -> Result<Item<K>> {
         run(self.inner.replace_status(name, data)).map(Mirror::mirror)
     }
 
-    /// As [`View::update`](crate::View::update).
+    /// Like [`View::update`](crate::View::update).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::update`](crate::View::update).
     pub fn update(
         &self,
         name: &str,
@@ -168,10 +168,10 @@ impl<K: Object> View<K> {
         run(self.inner.update(name, change)).map(Mirror::mirror)
     }
 
-    /// As [`View::wait`](crate::View::wait).
+    /// Like [`View::wait`](crate::View::wait).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`View::wait`](crate::View::wait).
     pub fn wait(
         &self,
         name: &str,
@@ -182,7 +182,7 @@ impl<K: Object> View<K> {
         run(self.inner.wait(name, until, timeout)).map(Mirror::mirror)
     }
 
-    /// As [`View::stream`](crate::View::stream), one after the other.
+    /// Like [`View::stream`](crate::View::stream), one after the other.
     pub fn stream(&self) -> impl Iterator<Item = Result<Item<K>>> + use<K> {
         // A task reads the pages ahead. It needs a runtime.
         let view = self.inner.clone();

@@ -48,10 +48,10 @@ impl<K: Object> Item<K> {
 }
 
 impl<K: Object> Watch<K> {
-    /// As [`Watch::next`](crate::Watch::next).
+    /// Like [`Watch::next`](crate::Watch::next).
     ///
     /// # Errors
-    /// As there.
+    /// The errors of [`Watch::next`](crate::Watch::next).
     pub fn next(&mut self, timeout: Option<Duration>) -> Result<WatchEvent<K>> {
         run(self.inner.next(timeout)).map(Mirror::mirror)
     }

@@ -172,7 +172,7 @@ impl<K: Object> View<K> {
     /// Returns a copy of all objects that a watch updates in the background.
     ///
     /// # Errors
-    /// As [`View::list`], at the first list.
+    /// Like [`View::list`], at the first list.
     pub async fn cache(&self) -> Result<Cache<K>> {
         Cache::open(self.clone()).await
     }

@@ -71,27 +71,27 @@ impl<K: Object, C: Connection> CacheSnapshot<K, C> {
         self.table.iter().map(|(_, snapshot)| self.wrap(snapshot))
     }
 
-    /// As [`Cache::get`](crate::Cache::get).
+    /// Like [`Cache::get`](crate::Cache::get).
     #[must_use]
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Option<Item<K, C>> {
         let found = self.table.get(namespace, name);
         found.map(|snapshot| self.wrap(snapshot))
     }
 
-    /// As [`Cache::by_namespace`](crate::Cache::by_namespace).
+    /// Like [`Cache::by_namespace`](crate::Cache::by_namespace).
     pub fn by_namespace(&self, namespace: &str) -> impl Iterator<Item = Item<K, C>> {
         let found = self.table.by_namespace(namespace);
         found.map(|snapshot| self.wrap(snapshot))
     }
 
-    /// As [`Cache::by_label`](crate::Cache::by_label).
+    /// Like [`Cache::by_label`](crate::Cache::by_label).
     #[must_use]
     pub fn by_label(&self, key: &str, value: &str) -> Vec<Item<K, C>> {
         let found = self.table.by_label(key, value);
         found.map(|snapshot| self.wrap(snapshot)).collect()
     }
 
-    /// As [`Cache::matching`](crate::Cache::matching).
+    /// Like [`Cache::matching`](crate::Cache::matching).
     #[must_use]
     pub fn matching(&self, selector: &LabelSelector) -> Vec<Item<K, C>> {
         let found = self.table.matching(selector).into_iter();

@@ -324,7 +324,7 @@ impl Cluster {
         }
     }
 
-    /// As [`Cluster::kind_of`]; the kind of a list means the kind of its items.
+    /// Like [`Cluster::kind_of`]; the kind of a list means the kind of its items.
     pub(crate) async fn kind_of_items(&self, gvk: &Gvk) -> Result<KindRef> {
         match Self::items_of(gvk) {
             Some(info) => Ok(info.into()),

@@ -58,7 +58,7 @@ impl Discovery {
     /// Returns the kind with this group, version and name.
     ///
     /// # Errors
-    /// As [`Discovery::by_name`].
+    /// Like [`Discovery::by_name`].
     pub(crate) async fn by_gvk(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
         if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
             return Err(Error::Invalid(EMPTY_KIND.to_owned()));
@@ -86,7 +86,7 @@ impl Discovery {
     /// Returns a kind in each version that the cluster serves, the preferred one first.
     ///
     /// # Errors
-    /// As [`Discovery::by_name`].
+    /// Like [`Discovery::by_name`].
     pub(crate) async fn versions(
         &self,
         transport: &Transport,

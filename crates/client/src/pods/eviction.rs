@@ -65,10 +65,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::evict`], for this pod.
+    /// Like [`View::evict`], for this pod.
     ///
     /// # Errors
-    /// As [`View::evict`].
+    /// Like [`View::evict`].
     pub async fn evict(&self, options: &DeleteOptions) -> Result<()> {
         self.view().evict(self.name(), options).await
     }

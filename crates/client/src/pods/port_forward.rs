@@ -86,10 +86,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::port_forward`], for this pod.
+    /// Like [`View::port_forward`], for this pod.
     ///
     /// # Errors
-    /// As [`View::port_forward`].
+    /// Like [`View::port_forward`].
     pub fn port_forward(&self, port: u16) -> Result<PortForward> {
         self.view().port_forward(self.name(), port)
     }

@@ -199,7 +199,7 @@ fn client_with_credentials(mut config: Config) -> Result<(Client, Option<Timesta
     Ok((client(config)?, expires))
 }
 
-/// As [`client_with_credentials`], on a thread for blocking work.
+/// Like [`client_with_credentials`], on a thread for blocking work.
 pub(super) async fn client_in_background(config: Config) -> Result<(Client, Option<Timestamp>)> {
     match tokio::task::spawn_blocking(move || client_with_credentials(config)).await {
         Ok(outcome) => outcome,

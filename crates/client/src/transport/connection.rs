@@ -55,7 +55,7 @@ impl Service<Request<Body>> for Renewing {
 }
 
 impl Transport {
-    /// As [`Transport::current_client`], but renews expired credentials first. If the
+    /// Like [`Transport::current_client`], but renews expired credentials first. If the
     /// renewal fails, returns the client with the expired credentials.
     pub(crate) async fn unexpired_client(&self) -> (Client, u64) {
         let (client, generation) = self.current_client();

@@ -134,10 +134,10 @@ impl<C: Connection> Item<Pod, C> {
         self.container_statuses("containerStatuses")
     }
 
-    /// As [`Item::containers`], of the init containers.
+    /// Like [`Item::containers`], of the init containers.
     ///
     /// # Errors
-    /// As [`Item::containers`].
+    /// Like [`Item::containers`].
     pub fn init_containers(&self) -> Result<Vec<Container<C>>> {
         self.container_statuses("initContainerStatuses")
     }

@@ -58,7 +58,7 @@ impl Cluster {
     /// cluster.
     ///
     /// # Errors
-    /// As [`Cluster::kind`].
+    /// Like [`Cluster::kind`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -118,10 +118,10 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    /// As [`View::api_paths`], of the item's kind.
+    /// Like [`View::api_paths`], of the item's kind.
     ///
     /// # Errors
-    /// As [`View::api_paths`].
+    /// Like [`View::api_paths`].
     pub async fn api_paths(&self) -> Result<Vec<String>> {
         self.cluster().api_paths(self.kind()).await
     }

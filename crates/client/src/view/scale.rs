@@ -64,7 +64,7 @@ impl<K: Object> View<K> {
     /// [`View::wait`] for that.
     ///
     /// # Errors
-    /// As [`View::scale`].
+    /// Like [`View::scale`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -112,18 +112,18 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    /// As [`View::scale`], of this object now.
+    /// Like [`View::scale`], of this object now.
     ///
     /// # Errors
-    /// As [`View::scale`].
+    /// Like [`View::scale`].
     pub async fn scale(&self) -> Result<Scale> {
         self.view().scale(self.name()).await
     }
 
-    /// As [`View::set_scale`], of this object.
+    /// Like [`View::set_scale`], of this object.
     ///
     /// # Errors
-    /// As [`View::scale`].
+    /// Like [`View::scale`].
     pub async fn set_scale(&self, replicas: u32) -> Result<Scale> {
         self.view().set_scale(self.name(), replicas).await
     }

@@ -92,10 +92,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::copy_in`], for this pod.
+    /// Like [`View::copy_in`], for this pod.
     ///
     /// # Errors
-    /// As [`View::copy_in`].
+    /// Like [`View::copy_in`].
     pub async fn copy_in(&self, from: &Path, to: &str, options: &CopyOptions) -> Result<Copied> {
         self.view().copy_in(self.name(), from, to, options).await
     }

@@ -67,10 +67,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::copy_out`], for this pod.
+    /// Like [`View::copy_out`], for this pod.
     ///
     /// # Errors
-    /// As [`View::copy_out`].
+    /// Like [`View::copy_out`].
     pub async fn copy_out(&self, from: &str, to: &Path, options: &CopyOptions) -> Result<Copied> {
         self.view().copy_out(self.name(), from, to, options).await
     }

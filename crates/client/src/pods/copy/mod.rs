@@ -121,7 +121,7 @@ impl Tar {
         })
     }
 
-    /// As [`Tar::end`], with a timeout. After a failure on this side, the messages of `tar`
+    /// Like [`Tar::end`], with a timeout. After a failure on this side, the messages of `tar`
     /// may contain the cause.
     async fn failure_reason(self) -> Option<String> {
         let end = tokio::time::timeout(REASON_TIMEOUT, self.end()).await;

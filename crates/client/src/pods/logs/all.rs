@@ -110,7 +110,7 @@ impl View<Pod> {
         Err(none.unwrap_or(Error::Closed))
     }
 
-    /// As [`View::lines_of`]. The lines are empty if the container has no log, and an error
+    /// Like [`View::lines_of`]. The lines are empty if the container has no log, and an error
     /// is their only item.
     async fn lines_or_none(&self, name: &str, options: LogOptions) -> LogLines {
         match self.lines_of(name, options).await {
@@ -140,10 +140,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::logs_all`], for this pod.
+    /// Like [`View::logs_all`], for this pod.
     ///
     /// # Errors
-    /// As [`View::logs_all`].
+    /// Like [`View::logs_all`].
     pub async fn logs_all(
         &self,
         options: &LogOptions,

@@ -64,7 +64,7 @@ impl View<Pod> {
     /// 1 MiB is split.
     ///
     /// # Errors
-    /// As [`View::logs`].
+    /// Like [`View::logs`].
     pub async fn log_lines(
         &self,
         name: &str,
@@ -82,10 +82,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::logs`], for this pod.
+    /// Like [`View::logs`], for this pod.
     ///
     /// # Errors
-    /// As [`View::logs`].
+    /// Like [`View::logs`].
     pub async fn logs(
         &self,
         options: &LogOptions,
@@ -93,10 +93,10 @@ impl Item<Pod> {
         self.view().logs(self.name(), options).await
     }
 
-    /// As [`View::log_lines`], for this pod.
+    /// Like [`View::log_lines`], for this pod.
     ///
     /// # Errors
-    /// As [`View::logs`].
+    /// Like [`View::logs`].
     pub async fn log_lines(
         &self,
         options: &LogOptions,

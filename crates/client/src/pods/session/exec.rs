@@ -58,7 +58,7 @@ impl View<Pod> {
     /// included. The process has input only if the container's spec has `stdin: true`.
     ///
     /// # Errors
-    /// As [`View::exec`].
+    /// Like [`View::exec`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("while sleep 0.05; do echo tick; done", async |pods| {
@@ -80,7 +80,7 @@ impl View<Pod> {
     /// exit code other than 0 is not an error.
     ///
     /// # Errors
-    /// As [`View::exec`] and [`Session::wait`].
+    /// Like [`View::exec`] and [`Session::wait`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -131,10 +131,10 @@ impl View<Pod> {
 }
 
 impl Item<Pod> {
-    /// As [`View::exec`], in this pod.
+    /// Like [`View::exec`], in this pod.
     ///
     /// # Errors
-    /// As [`View::exec`].
+    /// Like [`View::exec`].
     pub async fn exec<C>(
         &self,
         command: impl IntoIterator<Item = C>,
@@ -146,18 +146,18 @@ impl Item<Pod> {
         self.view().exec(self.name(), command, options).await
     }
 
-    /// As [`View::attach`], to this pod.
+    /// Like [`View::attach`], to this pod.
     ///
     /// # Errors
-    /// As [`View::exec`].
+    /// Like [`View::exec`].
     pub async fn attach(&self, options: &ExecOptions) -> Result<Session> {
         self.view().attach(self.name(), options).await
     }
 
-    /// As [`View::output`], in this pod.
+    /// Like [`View::output`], in this pod.
     ///
     /// # Errors
-    /// As [`View::exec`].
+    /// Like [`View::exec`].
     pub async fn output<C>(
         &self,
         command: impl IntoIterator<Item = C>,

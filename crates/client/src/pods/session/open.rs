@@ -59,11 +59,11 @@ impl Session {
         self.ends_input
     }
 
-    /// As [`Session::wait`], for callers that read the outputs or change the size of the terminal
+    /// Like [`Session::wait`], for callers that read the outputs or change the size of the terminal
     /// meanwhile. Can be called again if the future was dropped before its end.
     ///
     /// # Errors
-    /// As [`Session::wait`].
+    /// Like [`Session::wait`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {

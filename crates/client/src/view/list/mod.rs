@@ -101,7 +101,7 @@ impl<K: Object> View<K> {
     /// at most one object; with selectors, all objects are read.
     ///
     /// # Errors
-    /// As [`View::list`].
+    /// Like [`View::list`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -154,7 +154,7 @@ impl<K: Object> View<K> {
         self.stream_by(Paging::default())
     }
 
-    /// As [`View::stream`], with pages of another size, or for callers to whom
+    /// Like [`View::stream`], with pages of another size, or for callers to whom
     /// an expired snapshot is an error.
     ///
     /// ```
