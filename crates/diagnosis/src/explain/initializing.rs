@@ -12,7 +12,7 @@ pub fn initializing<'a>(pods: impl IntoIterator<Item = &'a PodFacts>) -> Option<
 }
 
 /// Like [`initializing`], for a pod. Ignores the containers that fetch code and data.
-pub(super) fn of_pod(pod: &PodFacts) -> Option<String> {
+fn of_pod(pod: &PodFacts) -> Option<String> {
     if pod.is_over() || pod.has_started() {
         return None;
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Cause, ClusterEvidence, Explanation, WaitLimit, code, container, ended, image, initializing,
-    missing, mount, port, schedule,
+    Cause, ClusterEvidence, Explanation, WaitLimit, code, container, ended, image, missing, mount,
+    port, schedule,
     text::{short, with_message},
 };
 use crate::evidence::RunPod as _;
@@ -146,14 +146,10 @@ pub(crate) fn slow(pod: &PodFacts, limit: Duration, cluster: &ClusterEvidence) -
     let state = waiting
         .map(|waiting| waiting.reason.as_str())
         .find(|reason| !reason.is_empty());
-    let initializing = initializing::of_pod(pod);
     let cause = format!(
         "it did not start within {} s ({})",
         limit.as_secs(),
-        initializing
-            .as_deref()
-            .or(state)
-            .unwrap_or("no reason given")
+        state.unwrap_or("no reason given")
     );
     let remedy = format!(
         "check its events, `longshore describe pod {}`; or raise `start_timeout`",
