@@ -1,17 +1,15 @@
 //! The event loop of a follower: passes what it observes to the state machine
 //! ([`Track`]), and executes the steps that result.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+mod ending;
+mod existing;
+
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use longshore_client::{Change, Changes, Cluster, kinds};
 use longshore_diagnosis::{
     evidence::{JobEvidence, RunPod as _},
-    outcome::{Ending, Outcome},
     track::{Seen, Step, Track},
 };
 use longshore_model::facts::PodFacts;
@@ -19,18 +17,17 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     Error, Event, FollowOptions, GapCause, LogGap,
-    deleted::{self, DeletedLogs, Unseen},
-    diagnosis::{self, Diagnosis},
-    drain::{Drain, Drained, Reading},
+    deleted::{DeletedLogs, Unseen},
+    diagnosis::Diagnosis,
     lingering::Lingering,
     liveness::{Liveness, Source},
     logs::{Container, Logs},
     outage::Outage,
     reader::ReaderContext,
-    recheck::{self, Recheck},
-    stop::{stop_jobs, stop_rest},
+    recheck::Recheck,
 };
-use crate::{run::Run, runs, task_logs::TaskLog};
+use crate::run::Run;
+use ending::Decided;
 
 /// The number of tasks of a run whose state is not evaluated after each change: it takes time in
 /// proportion to the number of tasks.
@@ -39,17 +36,6 @@ const MANY_TASKS: u32 = 64;
 const EVALUATION_INTERVAL: Duration = Duration::from_millis(100);
 /// The interval of checks that depend on time.
 const TICK: Duration = Duration::from_millis(500);
-
-/// What orders the attempts of a task: the time of creation has whole seconds.
-fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
-    let pod = change.item().typed::<PodFacts>().ok();
-    let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.attempts_before());
-    pod.map_or((None, 0), order)
-}
-
-fn uids<'a>(pods: &[&'a PodFacts]) -> impl Iterator<Item = &'a str> {
-    pods.iter().map(|pod| pod.metadata.uid.as_str())
-}
 
 async fn wait_until(time: Option<Instant>) {
     match time {
@@ -60,14 +46,6 @@ async fn wait_until(time: Option<Instant>) {
 
 /// The receiver of the events was dropped.
 struct ReceiverDropped;
-
-/// The decided outcome, while the logs are read to their end.
-struct Decided {
-    decided: runs::Decided,
-    /// The pods whose logs belong to the outcome.
-    evidence: BTreeSet<String>,
-    drain: Drain,
-}
 
 /// The state of a follower.
 pub(super) struct EventLoop {
@@ -193,48 +171,6 @@ impl EventLoop {
         }
     }
 
-    /// Passes on the pods that exist at the start, and reads the logs of those that were deleted
-    /// before, in the order of their creation.
-    async fn see_existing(
-        &mut self,
-        mut pods: Vec<Change<kinds::Pod>>,
-        jobs: &[JobEvidence],
-    ) -> Result<(), ReceiverDropped> {
-        let facts = pods.iter().filter_map(|pod| pod.item().typed().ok());
-        let facts: Vec<PodFacts> = facts
-            .filter(|pod: &PodFacts| self.run.has(&pod.metadata))
-            .collect();
-        let found = self.deleted.find(&facts, jobs).await;
-        if self.logs.is_whole() {
-            let cut = found.logs.iter().filter(|log| log.is_cut);
-            let cut = cut.map(|log| (log.task.clone(), log.attempt, GapCause::Rotated));
-            let missing = found.missing.iter().filter_map(|missing| {
-                let cause = deleted::gap(missing)?;
-                Some((missing.task.clone(), missing.attempt.unwrap_or(1), cause))
-            });
-            for (task, attempt, cause) in cut.chain(missing) {
-                self.report_gap((task, None), attempt, cause).await?;
-            }
-        }
-        pods.sort_by_cached_key(begin);
-        let mut deleted: Vec<TaskLog> = found.logs;
-        deleted.retain(|log| log.is_deleted);
-        deleted.sort_by_key(|log| (log.created, log.attempt));
-        let mut deleted = deleted.into_iter().peekable();
-        for change in &pods {
-            let (created, before) = begin(change);
-            let is_earlier = |log: &TaskLog| (log.created, log.attempt) <= (created, before);
-            while let Some(log) = deleted.next_if(is_earlier) {
-                self.deleted.read(log, &mut self.logs);
-            }
-            self.see_pod(change).await?;
-        }
-        for log in deleted {
-            self.deleted.read(log, &mut self.logs);
-        }
-        Ok(())
-    }
-
     async fn tick(&mut self, now: Instant) -> Result<(), ReceiverDropped> {
         if self.diagnosis.is_due(now) && self.track.needs_cause(Timestamp::now()) {
             self.diagnosis.start(&self.cluster, &self.run, now);
@@ -246,47 +182,6 @@ impl EventLoop {
             self.end_lingering(now).await;
         }
         self.see(Seen::Tick).await
-    }
-
-    /// Ends pods whose command has ended a while ago, beside a container that goes on.
-    async fn end_lingering(&mut self, now: Instant) {
-        let pods = self.track.lingering();
-        self.lingering.see(uids(&pods), now);
-        let due = self.lingering.take_due(runs::LINGER, now);
-        let is_due = |pod: &&PodFacts| due.contains(&pod.metadata.uid);
-        for pod in pods.into_iter().filter(is_due) {
-            if let Err(error) = runs::end_pod(&self.cluster, pod).await {
-                let name = &pod.metadata.name;
-                tracing::debug!(%error, name, "cannot end a pod whose command has ended");
-                self.lingering.is_refused = true;
-                if self.decided.is_none() && pod.has_failed() {
-                    // Its Job counts a deleted pod as failed, too, and restarts the task.
-                    runs::delete_pod(&self.cluster, pod).await;
-                }
-            }
-        }
-        if self.lingering.is_refused
-            && let Some(decided) = &self.decided
-        {
-            self.stop_lingering(&decided.decided.outcome).await;
-        }
-    }
-
-    /// Stops the Jobs of pods that linger: without the permission to end the pods, nothing else
-    /// does.
-    async fn stop_lingering(&self, outcome: &Outcome) {
-        let pods = self.track.lingering().into_iter();
-        let jobs: BTreeMap<&str, &JobEvidence> = pods
-            .filter_map(|pod| self.track.job_of(pod))
-            .filter(|job| !job.is_over() && !job.spec.suspend)
-            .map(|job| (job.metadata.name.as_str(), job))
-            .collect();
-        let jobs: Vec<&JobEvidence> = jobs.into_values().collect();
-        let decided = runs::Decided {
-            outcome: outcome.clone(),
-            by_task: false,
-        };
-        stop_jobs(&self.cluster, &self.run, &jobs, &decided, Timestamp::now()).await;
     }
 
     async fn see_pod(&mut self, change: &Change<kinds::Pod>) -> Result<(), ReceiverDropped> {
@@ -399,148 +294,6 @@ impl EventLoop {
             }
         }
         Ok(())
-    }
-
-    async fn decide(&mut self, outcome: Outcome, evidence: BTreeSet<String>) {
-        // Before the rest of the run is stopped, which deletes pods.
-        let outcome = self.with_cluster_evidence(outcome).await;
-        let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
-        let mut decided = runs::Decided {
-            by_task: is_bad && !evidence.is_empty(),
-            outcome,
-        };
-        if self.stops {
-            (decided.outcome.began, decided.outcome.finished) = self.track.span();
-            let pods = self.track.lingering();
-            self.lingering.see(uids(&pods), Instant::now());
-            let (active, lingers) = (self.track.going_on(), !pods.is_empty());
-            // The pods and logs of commands that have ended stay when their Job is stopped.
-            for pod in pods {
-                let job = self.track.job_of(pod).map(|job| &job.metadata.name);
-                if active
-                    .iter()
-                    .any(|active| Some(&active.metadata.name) == job)
-                {
-                    let ended = runs::end_pod(&self.cluster, pod).await;
-                    self.lingering.is_refused |= ended.is_err();
-                }
-            }
-            let (cluster, run) = (&self.cluster, &self.run);
-            let now = Timestamp::now();
-            let recorded = stop_rest(cluster, run, active, lingers, &decided, now).await;
-            if let Some(recorded) = recorded {
-                decided.outcome = recorded;
-            }
-            if self.lingering.is_refused {
-                self.stop_lingering(&decided.outcome).await;
-            }
-        }
-        self.decided = Some(Decided {
-            decided,
-            evidence,
-            drain: Drain::new(self.liveness.progress(), Instant::now()),
-        });
-    }
-
-    /// Decides the outcome again with evidence from the cluster.
-    async fn with_cluster_evidence(&mut self, outcome: Outcome) -> Outcome {
-        let Some(kind) = outcome.explanation.as_ref().map(|known| known.kind) else {
-            return outcome;
-        };
-        let Some(evidence) = diagnosis::cluster_evidence(&self.cluster, &self.run, kind).await
-        else {
-            return outcome;
-        };
-        let decided = self.track.redecide(evidence, Timestamp::now());
-        decided
-            .filter(|decided| decided.ending == outcome.ending)
-            .unwrap_or(outcome)
-    }
-
-    /// Lists all objects again. If the cluster does not answer, the next tick retries.
-    async fn list_again(&mut self) -> Result<(), ReceiverDropped> {
-        let Some(listed) = recheck::list(&self.cluster, &self.run).await else {
-            return Ok(());
-        };
-        let there: BTreeSet<&str> = listed.pods.iter().map(|pod| pod.uid()).collect();
-        for uid in self.track.pods_but(&there) {
-            self.see(Seen::PodGone(uid)).await?;
-        }
-        for job in listed.jobs {
-            self.see_job(&Change::Upsert(job)).await?;
-        }
-        for pod in listed.pods {
-            self.see_pod(&Change::Upsert(pod)).await?;
-        }
-        // Only now: before this point, the state mixes old and new objects.
-        self.recheck.processed();
-        let seen = self.see(Seen::Tick).await;
-        self.recheck.expire();
-        seen
-    }
-
-    /// Reports the end once the outcome is decided and the logs have been read. Returns whether
-    /// it did.
-    async fn finish_if_done(&mut self, now: Instant) -> Result<bool, ReceiverDropped> {
-        let Some(decided) = &mut self.decided else {
-            return Ok(false);
-        };
-        let reading = Reading {
-            progress: self.liveness.progress(),
-            is_blocked: self.events.capacity() == 0,
-            evidence: self.logs.is_any_open_of(&decided.evidence)
-                || self.logs.is_any_open_of_ended(),
-            any: self.logs.is_any_open(),
-        };
-        let drained = decided.drain.check(reading, now);
-        let (outcome, evidence) = (decided.decided.outcome.clone(), decided.evidence.clone());
-        let Drained::Done { is_quiet } = drained else {
-            return Ok(false);
-        };
-        if self.stops && self.lingering.is_any() {
-            return Ok(false);
-        }
-        // A silent reader of a pod that goes on has delivered everything.
-        for (uid, source, attempt) in self.logs.give_up() {
-            if !is_quiet || evidence.contains(&uid) || self.logs.has_ended(&uid) {
-                let cause = GapCause::TimedOut;
-                self.report_gap(source, attempt, cause).await?;
-            }
-        }
-        let mut outcome = self.with_last_line(outcome, &evidence);
-        outcome.gaps = self.liveness.gaps();
-        (outcome.began, outcome.finished) = self.track.span();
-        self.send(Event::Finished(outcome)).await?;
-        Ok(true)
-    }
-
-    /// Explains a failure by the last line of the log, which may be more specific than the
-    /// status.
-    fn with_last_line(&self, outcome: Outcome, evidence: &BTreeSet<String>) -> Outcome {
-        if !matches!(outcome.ending, Ending::Failed | Ending::NotStarted) {
-            return outcome;
-        }
-        let name = outcome
-            .explanation
-            .as_ref()
-            .and_then(|why| why.pod.as_ref());
-        let mut pods = evidence.iter().filter_map(|uid| {
-            let pod = self.track.pod(uid)?;
-            (Some(&pod.metadata.name) == name && pod.has_failed()).then_some((uid, pod))
-        });
-        let Some((uid, pod)) = pods.next() else {
-            return outcome;
-        };
-        let others = outcome.explanation.as_ref().map_or(0, |known| known.others);
-        let explained = self
-            .track
-            .failed_outcome(pod, others, self.logs.last_line(uid));
-        // How the run ended is decided, and perhaps recorded.
-        Outcome {
-            ending: outcome.ending,
-            exit_code: outcome.exit_code,
-            ..explained
-        }
     }
 
     /// Reports that a log, or the rest of it, was not read.
