@@ -8,9 +8,11 @@ use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
 use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
-use crate::{duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml};
+use crate::{
+    body_room::NoRoom, duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml,
+};
 
 /// A request body of any origin.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -18,7 +20,7 @@ pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 /// A request body ended prematurely.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct BodyError(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) struct BodyError(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
 /// Boxes a body of any type.
 pub(crate) fn boxed<B>(body: B) -> RequestBody
@@ -45,35 +47,19 @@ pub(crate) async fn read(body: RequestBody) -> Result<Bytes, StatusError> {
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(StatusError::too_large(limits::REQUEST_BODY))
         }
-        Ok(Err(error)) => Err(StatusError::bad_request(format!(
-            "the request body could not be read: {error}"
-        ))),
+        Ok(Err(error)) => match error.downcast_ref::<BodyError>() {
+            Some(BodyError(inner)) if inner.is::<NoRoom>() => {
+                Err(StatusError::too_many(&inner.to_string()))
+            }
+            _ => Err(StatusError::bad_request(format!(
+                "the request body could not be read: {error}"
+            ))),
+        },
         Err(_) => Err(StatusError::new(
             StatusReason::Timeout,
             "the request body did not arrive within a minute",
         )),
     }
-}
-
-/// Reserves memory for a large request body until the request is answered.
-/// Small bodies need no reservation.
-///
-/// # Errors
-/// 429 while other requests use all memory for large bodies.
-pub(crate) fn reserve(body: &RequestBody) -> Result<Option<SemaphorePermit<'static>>, StatusError> {
-    /// In KiB.
-    static RESERVATIONS: Semaphore = Semaphore::const_new(limits::BODIES >> 10);
-    let most = http_body::Body::size_hint(body).upper();
-    let most = most.and_then(|most| usize::try_from(most).ok());
-    let size = most.unwrap_or(usize::MAX).min(limits::REQUEST_BODY);
-    if size <= limits::SMALL_BODY {
-        return Ok(None);
-    }
-    let kib = u32::try_from(size.div_ceil(1 << 10)).unwrap_or(u32::MAX);
-    RESERVATIONS
-        .try_acquire_many(kib)
-        .map(Some)
-        .map_err(|_| StatusError::too_many("too many large requests are being received: try again"))
 }
 
 /// Returns the media type of a request body without parameters; empty if the

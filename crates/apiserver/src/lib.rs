@@ -39,6 +39,7 @@ mod audit;
 mod auth;
 mod authorization;
 mod body;
+mod body_room;
 mod call;
 mod certificate;
 mod certificate_request;

@@ -16,6 +16,10 @@ pub const REQUEST_HEAD: usize = 64 << 10;
 /// object.
 pub(crate) const WEBHOOK_RESPONSE: usize = 8 << 20;
 
+/// Calls of one webhook that are in progress at the same time; others wait, within their time
+/// limit.
+pub const WEBHOOK_CALLS: usize = 256;
+
 /// Total size of the events that wait to be written to the audit log, in bytes;
 /// beyond that, events are dropped and counted.
 pub const AUDIT_QUEUE: usize = 16 << 20;
@@ -27,12 +31,15 @@ pub const AUDIT_BODY: usize = 3 * 1024 * 1024;
 /// in the query can lower it.
 pub const REQUEST_TIME: Duration = Duration::from_secs(60);
 
-/// Size in bytes up to which request bodies need no reservation.
+/// Size in bytes that each request body may have at any time.
 pub const SMALL_BODY: usize = 64 << 10;
 
-/// Total size in bytes of larger request bodies that are held at the same time.
-/// A request that would exceed it is answered with 429.
+/// Total size in bytes of what has arrived of larger request bodies. A request that would exceed it
+/// is answered with 429. The last quarter is for administrators.
 pub const BODIES: usize = 64 << 20;
+
+/// The largest part of it that one user has, unless an administrator.
+pub const BODIES_OF_USER: usize = 24 << 20;
 
 /// Time limit for a client to send its body.
 pub const BODY_TIME: Duration = Duration::from_secs(60);

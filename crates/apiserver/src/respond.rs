@@ -13,10 +13,11 @@ use crate::{
     auth::Caller,
     authorization::{Attributes, impersonated},
     body::Body,
+    body_room,
     call::{Call, Shared},
     handlers::{self, aggregated},
     inject::{self, Decision, Effect},
-    input::{self, RequestBody},
+    input::RequestBody,
     params, pretty,
     query::Query,
     reply,
@@ -320,7 +321,7 @@ async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -
     if streams {
         return handlers::dispatch(call, route, body).await;
     }
-    let _room = input::reserve(&body)?;
+    let (body, _room) = body_room::counted(body, call.user.clone());
     let time = params::timeout(&call.query)?;
     match timeout(time, handlers::dispatch(call, route, body)).await {
         Ok(reply) => reply,

@@ -40,6 +40,7 @@ mod lock;
 mod namespaces;
 mod node_link;
 mod options;
+mod place;
 mod process;
 mod publish;
 mod settings;

@@ -405,7 +405,29 @@ async fn slow_bodies_do_not_block_other_writers() {
         stream.write_all(head.as_bytes()).await.unwrap();
         held.push(stream);
     }
-    // At least one of them is rejected.
+    // Clients that announce much and send little take no room.
+    let stream = TokioIo::new(running.connect(b"h2", "localhost").await);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let mut create = async |name: &str, size: usize| {
+        let object = json!({"metadata": {"name": name}, "data": {"a": "x".repeat(size)}});
+        let request = Request::post(format!("https://localhost{CONFIG_MAPS}"))
+            .header("authorization", "Bearer secret")
+            .header("content-type", "application/json");
+        let body = Full::new(Bytes::from(object.to_string()));
+        let answer = sender.send_request(request.body(body).unwrap());
+        timeout(MAX_RESPONSE_TIME, answer).await.unwrap().unwrap()
+    };
+    assert_eq!(create("large", 900_000).await.status(), 201);
+    // Everything but the end of the bodies: at least one of them is rejected.
+    let most = vec![b' '; length - 2];
+    for stream in &mut held {
+        // The server may reject the body before all of it is sent.
+        let _ = timeout(MAX_RESPONSE_TIME, stream.write_all(&most)).await;
+    }
     let first = held.iter_mut().map(|stream| {
         Box::pin(async move {
             let mut answer = vec![0; 12];
@@ -417,21 +439,7 @@ async fn slow_bodies_do_not_block_other_writers() {
         .await
         .unwrap();
     assert_eq!(refused, "HTTP/1.1 429");
-    let stream = TokioIo::new(running.connect(b"h2", "localhost").await);
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
-            .await
-            .unwrap();
-    tokio::spawn(connection);
-    let request = Request::post(format!("https://localhost{CONFIG_MAPS}"))
-        .header("authorization", "Bearer secret")
-        .header("content-type", "application/json");
-    let body = Full::new(Bytes::from(r#"{"metadata":{"name":"small"}}"#));
-    let answer = timeout(
-        MAX_RESPONSE_TIME,
-        sender.send_request(request.body(body).unwrap()),
-    );
-    assert_eq!(answer.await.unwrap().unwrap().status(), 201);
+    assert_eq!(create("small", 1).await.status(), 201);
     drop(held);
     running.end().await;
 }

@@ -14,6 +14,7 @@ mod connections;
 mod corpus;
 mod discovery;
 mod duplicate_fields;
+mod expensive;
 mod faults;
 mod http1_bytes;
 mod http2_frames;

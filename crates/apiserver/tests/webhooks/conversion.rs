@@ -1,5 +1,7 @@
 //! Conversion webhooks of CustomResourceDefinitions: reads and writes in each version.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Response;
 use http_body_util::{BodyExt as _, Full};
@@ -506,4 +508,32 @@ async fn a_failing_conversion_fails_only_requests_that_need_it() {
         events_after(&server, "v2", "fieldSelector=spec.host=h", "0").await,
         ["ERROR  null"]
     );
+}
+
+/// A webhook that reads the object that it converts, which converts it again, without end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_conversion_that_causes_itself_is_bounded() {
+    let (server, hook) = start().await;
+    make(&server, "v1", "a", json!({"hostPort": "h:1"})).await;
+    let server = Arc::new(server);
+    let looping = server.clone();
+    hook.on_async("/convert", move |_| {
+        let server = looping.clone();
+        Box::pin(async move {
+            let path = format!("{}/a?timeout=2s", path("v2"));
+            server.get(&path).await;
+            std::future::pending().await
+        })
+    });
+    hook.clear();
+    let read = server.get(&format!("{}/a?timeout=2s", path("v2"))).await;
+    assert_eq!(read.code, 504, "{}", read.text());
+    let most = longshore_apiserver::limits::WEBHOOK_CALLS;
+    let calls = hook.calls().len();
+    assert!(calls <= most, "{calls} calls of {most}");
+    assert!(calls > 1, "the webhook has called itself");
+    // Other requests are served, and the webhook works again once it does not loop.
+    assert_eq!(spec_of(&server, "v1", "a").await["hostPort"], "h:1");
+    convert(&hook, |_| {});
+    assert_eq!(spec_of(&server, "v2", "a").await["host"], "h");
 }

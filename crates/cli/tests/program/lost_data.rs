@@ -2,13 +2,7 @@
 
 use std::{fs, os::unix::fs::DirBuilderExt as _, path::Path};
 
-use crate::machine::{Machine, Running, eventually, unique_word};
-
-fn is_alive(pid: i32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = status.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    !state.is_empty() && !state.starts_with('Z')
-}
+use crate::machine::{Machine, Running, eventually, is_alive, unique_word};
 
 fn create(machine: &Machine, kubeconfig: &Path, name: &str) -> i32 {
     machine.write(

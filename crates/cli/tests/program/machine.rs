@@ -316,7 +316,15 @@ pub(crate) fn kill_with(word: &str) {
     }
 }
 
-fn found_with(word: &str) -> Vec<(u32, String)> {
+/// Returns true if a process exists and has not ended.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    !state.is_empty() && !state.starts_with('Z')
+}
+
+/// The numbers and arguments of running processes that have `word` among their arguments.
+pub(crate) fn found_with(word: &str) -> Vec<(u32, String)> {
     let of_process = |entry: std::fs::DirEntry| {
         let path = entry.path();
         let pid = entry.file_name().to_str()?.parse::<u32>().ok()?;

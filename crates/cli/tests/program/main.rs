@@ -64,6 +64,7 @@ mod sweeps;
 mod team;
 mod terminal;
 mod ui;
+mod unkillable;
 mod usage;
 mod webhook;
 mod why;

@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use longshore_engine::Engine;
 use rustls::ClientConfig;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 pub(super) use self::address::Address;
 use self::connection::Pool;
@@ -30,6 +31,9 @@ pub(crate) struct Client {
     /// Created at the first call.
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
     pool: Pool,
+    /// The calls that may be in progress at the same time: a webhook whose calls cause further
+    /// calls of it would take all descriptors and memory.
+    calls: Semaphore,
 }
 
 impl Client {
@@ -38,6 +42,7 @@ impl Client {
             address,
             tls: OnceLock::new(),
             pool: Pool::default(),
+            calls: Semaphore::new(limits::WEBHOOK_CALLS),
         }
     }
 
@@ -56,7 +61,12 @@ impl Client {
         timeout: Duration,
     ) -> Result<Bytes, String> {
         let uri = self.address.uri(timeout);
-        let posted = tokio::time::timeout(timeout, self.try_post(engine, &uri, body));
+        let posted = async {
+            // The semaphore is never closed.
+            let _call = self.calls.acquire().await;
+            self.try_post(engine, &uri, body).await
+        };
+        let posted = tokio::time::timeout(timeout, posted);
         let failed = |problem: &str| format!("Post {:?}: {problem}", uri);
         match posted.await {
             Ok(Ok((code, body))) if code.is_success() => Ok(body),

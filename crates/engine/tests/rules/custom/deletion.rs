@@ -1,10 +1,10 @@
 //! Deletion of custom kinds, and what remains.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use longshore_engine::{
-    Create, Delete, DeleteOptions, Engine, Error, Patch, Propagation, ReadVersion, Storage,
-    Subresource, Target, WatchRequest, WatchStart, WriteOptions,
+    Create, Delete, DeleteOptions, Engine, Error, ListRequest, Patch, Propagation, ReadVersion,
+    Storage, Subresource, Target, WatchRequest, WatchStart, WriteOptions,
 };
 use longshore_model::PatchKind;
 use serde_json::{Value, json};
@@ -102,6 +102,77 @@ async fn rule_30_kinds_and_their_objects_survive_a_restart() {
     drop(second);
     let third = open(&path);
     assert!(third.0.find("example.com", "v1", "shoes").is_none());
+}
+
+/// Waits until a definition and its objects have ended.
+async fn wait_for_end(api: &Api) {
+    let begin = std::time::Instant::now();
+    while api.get(DEFINITIONS, "shoes.example.com").is_ok() {
+        assert!(begin.elapsed().as_secs() < 60, "the definition stays");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert!(api.0.find("example.com", "v1", "shoes").is_none());
+    // A new definition of the same kind starts without objects.
+    let crd = definition(json!([version("v1", true)]));
+    api.create(DEFINITIONS, crd).await.unwrap();
+    let all = ListRequest::of(shoe_kind(api, "v1"));
+    assert_eq!(api.0.list(&all).unwrap().items.len(), 0);
+}
+
+/// The process ends at some moment of a deletion: before the first object is deleted, between
+/// turns, or while finalizers hold objects. The next one continues.
+#[tokio::test]
+async fn rule_30_the_end_of_a_definition_continues_after_a_restart() {
+    const OBJECTS: usize = 1200;
+    let long = Duration::from_secs(3600);
+    for (delay, held, turns) in [
+        (long, false, 0),
+        (Duration::ZERO, false, 0),
+        (Duration::ZERO, false, 1),
+        (Duration::ZERO, false, 30),
+        (Duration::ZERO, true, 1),
+        (Duration::ZERO, true, 1000),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.redb");
+        let first = open(&path);
+        let engine = first.0.clone();
+        let ending = tokio::spawn(async move { engine.end_definitions(delay).await });
+        let crd = definition(json!([version("v1", true)]));
+        first.create(DEFINITIONS, crd).await.unwrap();
+        for index in 0..OBJECTS {
+            let mut object = shoe(&format!("s{index}"));
+            if held && index == OBJECTS / 2 {
+                object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+            }
+            create(&first, "v1", object).await.unwrap();
+        }
+        let deleted = first.delete(DEFINITIONS, "shoes.example.com").await;
+        deleted.unwrap();
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        ending.abort();
+        let _ = ending.await;
+        drop(first);
+
+        let second = open(&path);
+        let engine = second.0.clone();
+        let ending = tokio::spawn(async move { engine.end_definitions(Duration::ZERO).await });
+        if held {
+            let name = format!("s{}", OBJECTS / 2);
+            let release = Patch {
+                target: target(&second, "v1", &name),
+                subresource: Subresource::None,
+                kind: PatchKind::Merge,
+                body: json!({"metadata": {"finalizers": null}}),
+                options: WriteOptions::default(),
+            };
+            second.0.patch(release).await.unwrap();
+        }
+        wait_for_end(&second).await;
+        ending.abort();
+    }
 }
 
 async fn patch_definition(api: &Api, body: Value) -> Value {
