@@ -14,15 +14,10 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 use crate::{
-    input::{BodyError, RequestBody},
+    input::{BodyError, NoRoom, RequestBody},
     limits,
     user::{MASTERS, User},
 };
-
-/// There is no memory for a body.
-#[derive(Debug, thiserror::Error)]
-#[error("too many large requests are being received: try again")]
-pub(crate) struct NoRoom;
 
 /// The sizes of the bodies, beyond what each may always have.
 #[derive(Debug, Default)]

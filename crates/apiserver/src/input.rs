@@ -10,9 +10,7 @@ use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use crate::{
-    body_room::NoRoom, duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml,
-};
+use crate::{duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml};
 
 /// A request body of any origin.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -21,6 +19,11 @@ pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BodyError(pub(crate) Box<dyn std::error::Error + Send + Sync>);
+
+/// There is no memory for a body.
+#[derive(Debug, thiserror::Error)]
+#[error("too many large requests are being received: try again")]
+pub(crate) struct NoRoom;
 
 /// Boxes a body of any type.
 pub(crate) fn boxed<B>(body: B) -> RequestBody
@@ -49,7 +52,7 @@ pub(crate) async fn read(body: RequestBody) -> Result<Bytes, StatusError> {
         }
         Ok(Err(error)) => match error.downcast_ref::<BodyError>() {
             Some(BodyError(inner)) if inner.is::<NoRoom>() => {
-                Err(StatusError::too_many(&inner.to_string()))
+                Err(StatusError::too_many(inner.to_string()))
             }
             _ => Err(StatusError::bad_request(format!(
                 "the request body could not be read: {error}"
