@@ -2,14 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
-    sync::{mpsc, oneshot},
+    sync::oneshot,
     time::timeout,
 };
 
-use super::event::{Note, Pipe};
+use super::{
+    event::{Note, Pipe},
+    inbox::Outlet,
+};
 use crate::{Host, Stream};
 
 /// Buffer size in bytes.
@@ -22,7 +25,7 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) async fn run(
     host: Arc<dyn Host>,
     (address, port): (String, u16),
-    input: mpsc::UnboundedReceiver<Bytes>,
+    input: Outlet,
     mut closed: oneshot::Receiver<()>,
     pipe: Pipe,
 ) {
@@ -42,11 +45,11 @@ pub(super) async fn run(
     pipe.send(Note::Closed).await;
 }
 
-async fn copy(stream: Box<dyn Stream>, mut input: mpsc::UnboundedReceiver<Bytes>, pipe: &Pipe) {
+async fn copy(stream: Box<dyn Stream>, mut input: Outlet, pipe: &Pipe) {
     let (mut from, mut to) = tokio::io::split(stream);
     let (ended, mut end) = oneshot::channel();
     let sending = async {
-        while let Some(bytes) = input.recv().await {
+        while let Some(bytes) = input.next().await {
             if to.write_all(&bytes).await.is_err() {
                 return;
             }

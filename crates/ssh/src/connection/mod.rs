@@ -3,13 +3,15 @@
 
 mod event;
 mod forward;
+mod inbox;
 mod session;
 mod setup;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use std::{collections::HashMap, sync::Arc};
 
-use bytes::Bytes;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinSet,
@@ -22,6 +24,7 @@ use crate::{
 };
 pub(crate) use event::Event;
 use event::{Note, Pipe};
+use inbox::{Inlet, inbox};
 use session::{FromClient, Order};
 use setup::{Asked, Setup};
 use window::Window;
@@ -58,7 +61,7 @@ const STDERR: u32 = 1;
 const WINDOW: u32 = 1 << 20;
 /// The maximum length of the bytes in a message.
 const MAX_DATA: u32 = 32 << 10;
-/// The maximum number of channels.
+/// The maximum number of channels, and of tasks of channels, which end shortly after their channels.
 const MAX_CHANNELS: usize = 512;
 /// The maximum number of messages in the queue to the connection.
 const QUEUED_EVENTS: usize = 16;
@@ -77,7 +80,7 @@ struct Channel {
     accepted: u32,
     /// How many bytes were passed on since the last adjustment of the window.
     consumed: u32,
-    input: Option<mpsc::UnboundedSender<Bytes>>,
+    input: Option<Inlet>,
     orders: Option<mpsc::Sender<Order>>,
     /// Dropped when the client closes the channel.
     open: Option<oneshot::Sender<()>>,
@@ -95,6 +98,8 @@ pub(crate) struct Connection {
     sender: mpsc::Sender<Event>,
     events: mpsc::Receiver<Event>,
     tasks: JoinSet<()>,
+    /// Whether the user knows that ports of this machine are not forwarded.
+    has_noted: bool,
 }
 
 /// The messages to the client.
@@ -110,14 +115,25 @@ impl Connection {
             sender,
             events,
             tasks: JoinSet::new(),
+            has_noted: false,
         }
     }
 
     /// The next message of a channel's task.
     pub(crate) async fn event(&mut self) -> Option<Event> {
-        // Forget the tasks that have ended.
-        while self.tasks.try_join_next().is_some() {}
+        self.forget_ended();
         self.events.recv().await
+    }
+
+    /// Forgets the tasks that have ended.
+    fn forget_ended(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+    }
+
+    /// Whether another task may start. The tasks of closed channels count until they have ended.
+    fn has_room(&mut self) -> bool {
+        self.forget_ended();
+        self.tasks.len() < MAX_CHANNELS
     }
 
     /// Whether a session runs.
@@ -249,7 +265,8 @@ impl Connection {
 
     fn global(&mut self, mut fields: Fields<'_>, replies: &mut Replies) -> Result<(), Error> {
         let (name, wants_reply) = (fields.string()?, fields.boolean()?);
-        if matches!(name, b"tcpip-forward" | b"streamlocal-forward@openssh.com") {
+        let is_forward = matches!(name, b"tcpip-forward" | b"streamlocal-forward@openssh.com");
+        if is_forward && !std::mem::replace(&mut self.has_noted, true) {
             self.host.note(
                 "ports of this machine are not forwarded to tasks: ssh -R and RemoteForward are not supported",
             );
@@ -268,7 +285,7 @@ impl Connection {
             replies.push(refusal_of(peer, code, text));
             Ok(())
         };
-        if self.channels.len() >= MAX_CHANNELS {
+        if self.channels.len() >= MAX_CHANNELS || !self.has_room() {
             return refuse(replies, refused::SHORTAGE, "too many channels");
         }
         let id = self.next;
@@ -335,11 +352,13 @@ impl Connection {
         replies: &mut Replies,
     ) -> Result<(), Error> {
         let (name, wants_reply) = (fields.string()?, fields.boolean()?);
+        let has_room = self.has_room();
         let channel = self.channels.get_mut(&id).ok_or(Malformed)?;
         let is_granted = match &mut channel.setup {
             Some(setup) => match setup.ask(name, fields)? {
                 Asked::Set => true,
                 Asked::Refused => false,
+                Asked::Start(_) if !has_room => false,
                 Asked::Start(request) => {
                     channel.setup = None;
                     let (pipe, client) = channel.connect(id, self.sender.clone());
@@ -371,7 +390,7 @@ impl Connection {
 impl Channel {
     /// The ends of the channel's task.
     fn connect(&mut self, id: u32, events: mpsc::Sender<Event>) -> (Pipe, FromClient) {
-        let (input, from_client) = mpsc::unbounded_channel();
+        let (input, from_client) = inbox();
         let (orders, obeyed) = mpsc::channel(QUEUED_ORDERS);
         let (open, closed) = oneshot::channel();
         self.input = Some(input);
@@ -402,8 +421,7 @@ impl Channel {
     fn receive(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.take(bytes.len())?;
         if let Some(input) = &self.input {
-            // A task that has ended discards them.
-            let _ = input.send(Bytes::copy_from_slice(bytes));
+            input.push(bytes);
         }
         Ok(())
     }

@@ -9,7 +9,10 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
-use super::event::{Note, Pipe};
+use super::{
+    event::{Note, Pipe},
+    inbox::Outlet,
+};
 use crate::{BoxRead, BoxWrite, Control, Exit, Host, Request};
 
 /// Buffer size in bytes.
@@ -30,7 +33,7 @@ pub(super) enum Order {
 /// What the client sends to a channel.
 pub(super) struct FromClient {
     /// Its bytes, up to their end.
-    pub(super) input: mpsc::UnboundedReceiver<Bytes>,
+    pub(super) input: Outlet,
     /// Orders to the session.
     pub(super) orders: mpsc::Receiver<Order>,
     /// Completes when the client has closed the channel.
@@ -94,7 +97,7 @@ impl Streams {
     async fn copy(
         self,
         control: &dyn Control,
-        input: mpsc::UnboundedReceiver<Bytes>,
+        input: Outlet,
         mut orders: mpsc::Receiver<Order>,
         pipe: &Pipe,
     ) {
@@ -129,9 +132,9 @@ impl Streams {
 }
 
 /// Copies the client's bytes to the session. Never ends: the session does.
-async fn copy_input(mut input: mpsc::UnboundedReceiver<Bytes>, mut to: BoxWrite, pipe: &Pipe) {
+async fn copy_input(mut input: Outlet, mut to: BoxWrite, pipe: &Pipe) {
     let mut is_open = true;
-    while let Some(bytes) = input.recv().await {
+    while let Some(bytes) = input.next().await {
         // A program that does not read its input does not block the client.
         is_open = is_open && to.write_all(&bytes).await.is_ok() && to.flush().await.is_ok();
         pipe.send(Note::Consumed(bytes.len())).await;
