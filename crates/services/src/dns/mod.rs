@@ -6,6 +6,7 @@
 //!
 //! [specification of Kubernetes]: https://github.com/kubernetes/dns/blob/master/docs/specification.md
 
+mod foreign;
 mod forward;
 mod name;
 mod newest;

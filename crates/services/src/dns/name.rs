@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use domain::base::name::ToLabelIter;
+
 use crate::{objects::Protocol, table::Key};
 
 /// The zone of the cluster.
@@ -49,6 +51,14 @@ impl Ports {
             Self::Named(wanted, of) => wanted == name && *of == protocol,
         }
     }
+}
+
+/// Returns the labels of a name in lower case, without the root.
+pub(super) fn labels_of(name: &impl ToLabelIter) -> Vec<String> {
+    let labels = name.iter_labels().filter(|label| !label.is_root());
+    labels
+        .map(|label| String::from_utf8_lossy(label.as_slice()).to_ascii_lowercase())
+        .collect()
 }
 
 /// Reads a name, without its root; `None` if it is not in the zone. The labels are in lower case.

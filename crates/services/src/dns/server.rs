@@ -21,6 +21,7 @@ use tokio::{
 };
 
 use super::{
+    foreign::claims_zone,
     forward::Forwarder,
     newest::Newest,
     reply::{Step, Transport, decide},
@@ -107,7 +108,9 @@ impl Server {
             Step::Reply(reply) => Handled::Now(Some(reply)),
             Step::Forward(query) => Handled::Later(Box::pin(async move {
                 let reply = forwarder.ask(query.as_bytes(), query.transport()).await;
-                let reply = reply.filter(|reply| reply.len() <= query.limit());
+                let is_usable =
+                    |reply: &Vec<u8>| reply.len() <= query.limit() && !claims_zone(reply);
+                let reply = reply.filter(is_usable);
                 reply.unwrap_or_else(|| query.refused(OptRcode::SERVFAIL))
             })),
             Step::Follow(query, aliases, target) => Handled::Later(Box::pin(async move {
@@ -115,7 +118,7 @@ impl Server {
                     Some(of_target) => forwarder.ask(&of_target, Transport::Udp).await,
                     None => None,
                 };
-                query.followed(aliases, answer.as_deref())
+                query.followed(aliases, &target, answer.as_deref())
             })),
         }
     }

@@ -36,6 +36,9 @@ const MAX_QUERIES: usize = 128;
 const MAX_SERVERS: usize = 3;
 /// The maximum time until a server replies; clients wait 5 s.
 const SERVER_TIMEOUT: Duration = Duration::from_millis(1500);
+/// The maximum number of packets that are not the reply. More are an attempt to guess the
+/// identifier, and the query is asked over TCP instead, where only the server can reply.
+const MAX_WRONG_REPLIES: usize = 16;
 /// The port of name servers.
 const PORT: u16 = 53;
 /// The size of the identifier at the start of a message, in bytes.
@@ -194,7 +197,13 @@ async fn exchange_any(
     for server in servers {
         let exchange = async {
             match transport {
-                Transport::Udp => exchange_udp(*server, query).await,
+                Transport::Udp => match exchange_udp(*server, query).await? {
+                    Some(reply) => Ok(reply),
+                    None => {
+                        tracing::warn!(%server, "wrong DNS replies arrive; the query is asked over TCP");
+                        exchange_tcp(*server, query).await
+                    }
+                },
                 Transport::Tcp => exchange_tcp(*server, query).await,
             }
         };
@@ -215,7 +224,8 @@ fn is_reply(reply: &[u8], query: &[u8]) -> bool {
     }
 }
 
-async fn exchange_udp(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
+/// Returns the reply; `None` after too many packets that are not the reply.
+async fn exchange_udp(server: SocketAddr, query: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let any: IpAddr = match server {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -224,14 +234,15 @@ async fn exchange_udp(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {
     socket.connect(server).await?;
     socket.send(query).await?;
     let mut packet = vec![0; LARGEST];
-    loop {
+    for _ in 0..=MAX_WRONG_REPLIES {
         let length = socket.recv(&mut packet).await?;
         if is_reply(&packet[..length], query) {
             packet.truncate(length);
             packet.shrink_to_fit();
-            return Ok(packet);
+            return Ok(Some(packet));
         }
     }
+    Ok(None)
 }
 
 async fn exchange_tcp(server: SocketAddr, query: &[u8]) -> io::Result<Vec<u8>> {

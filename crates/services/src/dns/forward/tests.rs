@@ -160,3 +160,49 @@ async fn the_oldest_of_too_many_queries_is_given_up_so_that_others_are_answered(
     }
     assert_eq!(forwarder.waiting.lock().len(), MAX_QUERIES - 1);
 }
+
+/// Whoever can send packets with the server's address must not find the identifier by trying all.
+#[tokio::test]
+async fn after_many_wrong_replies_the_server_is_asked_over_tcp() {
+    let folder = tempfile::tempdir().unwrap();
+    // The same port for both.
+    let (listener, socket, port) = loop {
+        let (socket, port) = upstream().await;
+        if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
+            break (listener, socket, port);
+        }
+    };
+    let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    let forger = async {
+        let mut packet = [0; 512];
+        let (length, client) = socket.recv_from(&mut packet).await.unwrap();
+        let forged = answer(&packet[..length]);
+        // All identifiers but the right one, which comes last.
+        for number in 1..=u16::MAX {
+            let mut wrong = forged.clone();
+            let id = u16::from_be_bytes([forged[0], forged[1]]) ^ number;
+            wrong[..ID].copy_from_slice(&id.to_be_bytes());
+            // The socket is closed after the first ones.
+            if socket.send_to(&wrong, client).await.is_err() {
+                break;
+            }
+        }
+        let _ = socket.send_to(&forged, client).await;
+    };
+    let server = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let length = stream.read_u16().await.unwrap();
+        let mut query = vec![0; length.into()];
+        stream.read_exact(&mut query).await.unwrap();
+        let query = Message::from_octets(&query[..]).unwrap();
+        let answer = MessageBuilder::new_vec().start_answer(&query, Rcode::SERVFAIL);
+        let answer = answer.unwrap().finish();
+        stream.write_u16(answer.len() as u16).await.unwrap();
+        stream.write_all(&answer).await.unwrap();
+    };
+    let query = query("a.example", 9);
+    let (reply, (), ()) = tokio::join!(forwarder.ask(&query, Transport::Udp), forger, server);
+    let reply = reply.unwrap();
+    let reply = Message::from_octets(&reply[..]).unwrap();
+    assert_eq!(reply.header().rcode(), Rcode::SERVFAIL);
+}

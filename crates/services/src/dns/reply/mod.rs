@@ -1,17 +1,14 @@
 //! Decides about a query: replies, or names what other servers have to be asked. Pure.
 
-use domain::{
-    base::{
-        Message, MessageBuilder, Name, Rtype, StaticCompressor, ToName,
-        iana::{Class, Opcode, OptRcode, Rcode},
-        message_builder::AdditionalBuilder,
-        name::ParsedName,
-    },
-    rdata::AllRecordData,
+use domain::base::{
+    Message, MessageBuilder, Name, Rtype, StaticCompressor, ToName,
+    iana::{Class, Opcode, OptRcode, Rcode},
+    message_builder::AdditionalBuilder,
 };
 
 use super::{
-    name::ZONE,
+    foreign::{self, ForeignRecord},
+    name::{ZONE, labels_of},
     record::{Data, Record, name},
     zone::{Found, Zone},
 };
@@ -87,7 +84,7 @@ pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Ste
     if edns.is_some_and(|edns| edns.version != 0) {
         return Step::Reply(query.refused(OptRcode::BADVERS));
     }
-    let mut labels = labels(&query.name);
+    let mut labels = labels_of(&query.name);
     let with_ports = rtype == Rtype::SRV;
     let mut content = Content {
         serial: zone.serial,
@@ -101,7 +98,7 @@ pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Ste
                 let target = owner.as_deref().and_then(name);
                 return match (target, query.wants_recursion()) {
                     (Some(target), true) => Step::Follow(query, content.answers, target),
-                    (Some(_), false) => Step::Reply(query.encode(&content, &[])),
+                    (Some(_), false) => Step::Reply(query.encode(&content, Vec::new())),
                     (None, true) => Step::Forward(query),
                     (None, false) => Step::Reply(query.refused(OptRcode::REFUSED)),
                 };
@@ -109,7 +106,7 @@ pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Ste
             Found::Missing => {
                 content.rcode = Some(OptRcode::NXDOMAIN);
                 content.authority = Some(authority(&labels));
-                return Step::Reply(query.encode(&content, &[]));
+                return Step::Reply(query.encode(&content, Vec::new()));
             }
             Found::Records { own, additional } => (own, additional),
         };
@@ -137,12 +134,12 @@ pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Ste
             } else {
                 content.authority = Some(authority(&labels));
             }
-            return Step::Reply(query.encode(&content, &[]));
+            return Step::Reply(query.encode(&content, Vec::new()));
         };
         let Some(encoded) = name(&target) else {
             return Step::Reply(query.refused(OptRcode::SERVFAIL));
         };
-        labels = self::labels(&encoded);
+        labels = labels_of(&encoded);
         owner = Some(target);
     }
     Step::Reply(query.refused(OptRcode::SERVFAIL))
@@ -154,14 +151,6 @@ fn authority(labels: &[String]) -> String {
         Some("arpa") => "127.in-addr.arpa".to_owned(),
         _ => ZONE.to_owned(),
     }
-}
-
-/// Returns the labels of a name in lower case, without the root.
-fn labels(name: &Name<Vec<u8>>) -> Vec<String> {
-    let labels = name.iter().filter(|label| !label.is_root());
-    labels
-        .map(|label| String::from_utf8_lossy(label.as_slice()).to_ascii_lowercase())
-        .collect()
 }
 
 impl Query {
@@ -237,18 +226,27 @@ impl Query {
             rcode: Some(rcode),
             ..Content::default()
         };
-        self.encode(&content, &[])
+        self.encode(&content, Vec::new())
     }
 
     /// Encodes the reply to a query of an alias: its records, and those that other servers
     /// have for its target.
-    pub(super) fn followed(&self, aliases: Vec<Record>, answer: Option<&[u8]>) -> Vec<u8> {
+    pub(super) fn followed(
+        &self,
+        aliases: Vec<Record>,
+        target: &Name<Vec<u8>>,
+        answer: Option<&[u8]>,
+    ) -> Vec<u8> {
         let content = Content {
             answers: aliases,
             is_authoritative: true,
             ..Content::default()
         };
-        self.encode(&content, answer.unwrap_or_default())
+        let answer = answer.and_then(|answer| Message::from_octets(answer).ok());
+        let records = answer
+            .as_ref()
+            .map(|answer| foreign::chain(answer, target, self.rtype));
+        self.encode(&content, records.unwrap_or_default())
     }
 
     /// The largest reply, in bytes.
@@ -260,9 +258,9 @@ impl Query {
         }
     }
 
-    /// Encodes a reply; records of the message `from` follow the answers. What does not fit is
-    /// left out, and the reply says so.
-    fn encode(&self, content: &Content, from: &[u8]) -> Vec<u8> {
+    /// Encodes a reply; records of other servers follow the answers. What does not fit is left out,
+    /// and the reply says so.
+    fn encode(&self, content: &Content, from: Vec<ForeignRecord<'_>>) -> Vec<u8> {
         let rcode = content.rcode.unwrap_or(OptRcode::NOERROR);
         let Ok(builder) = MessageBuilder::from_target(StaticCompressor::new(Vec::new()));
         let mut answer = builder.start_error(&self.message, rcode.rcode());
@@ -275,14 +273,7 @@ impl Query {
             .answers
             .iter()
             .all(|record| record.push(&mut answer, &self.name, serial).is_ok());
-        if is_whole && let Ok(from) = Message::from_octets(from) {
-            is_whole = from
-                .answer()
-                .into_iter()
-                .flat_map(|section| section.limit_to::<AllRecordData<_, ParsedName<_>>>())
-                .map_while(Result::ok)
-                .all(|record| answer.push(record).is_ok());
-        }
+        is_whole = is_whole && from.into_iter().all(|record| answer.push(record).is_ok());
         let mut authority = answer.authority();
         if let Some(zone) = content.authority.as_deref().and_then(name) {
             let record = Record::of_question(Data::Authority);

@@ -3,7 +3,11 @@
 
 use std::{net::Ipv4Addr, str::FromStr};
 
-use domain::{base::iana::OptionCode, dep::octseq::OctetsBuilder as _};
+use domain::{
+    base::{iana::OptionCode, name::ParsedName},
+    dep::octseq::OctetsBuilder as _,
+    rdata::AllRecordData,
+};
 use proptest::prelude::*;
 
 use super::{
@@ -191,14 +195,19 @@ fn the_target_of_an_alias_is_asked_elsewhere() {
     let builder = MessageBuilder::new_vec().start_answer(&asked, Rcode::NOERROR);
     let mut answer = builder.unwrap();
     let address = domain::rdata::A::from_octets(192, 0, 2, 1);
-    answer.push((&target, 60, address)).unwrap();
+    answer.push((&target, 60, address.clone())).unwrap();
+    // A server says nothing about other names.
+    for name in ["web.n.svc.cluster.local", "other.example"] {
+        let name = Name::<Vec<u8>>::from_str(name).unwrap();
+        answer.push((name, 60, address.clone())).unwrap();
+    }
     let alias = "out.n.svc.cluster.local www.example.com";
-    let with = query.followed(aliases.clone(), Some(&answer.finish()));
+    let with = query.followed(aliases.clone(), &target, Some(&answer.finish()));
     let with = Message::from_octets(with).unwrap();
     let expected = format!("NOERROR: {alias}, www.example.com 192.0.2.1; ; ");
     assert_eq!(show(&with), expected);
     // Without a reply, the alias alone is the answer.
-    let without = Message::from_octets(query.followed(aliases, None)).unwrap();
+    let without = Message::from_octets(query.followed(aliases, &target, None)).unwrap();
     assert_eq!(show(&without), format!("NOERROR: {alias}; ; "));
 }
 
@@ -331,7 +340,7 @@ proptest! {
             Step::Follow(query, aliases, target) => {
                 let asked = Message::from_octets(query.of(&target).unwrap()).unwrap();
                 prop_assert!(asked.sole_question().is_ok());
-                (query.followed(aliases, Some(&upstream)), query.limit())
+                (query.followed(aliases, &target, Some(&upstream)), query.limit())
             }
         };
         prop_assert!(reply.len() <= limit);
