@@ -4,7 +4,10 @@ use futures::{StreamExt as _, future::BoxFuture};
 use object_store::path::Path;
 
 use super::{DataError, Manifest, check::is_plain, manifest::DataFile, object};
-use crate::store::{Remote, for_data::Effort};
+use crate::store::{
+    Remote,
+    for_data::{Effort, not_silent},
+};
 
 /// The maximum number of objects.
 pub const MOST_OBJECTS: usize = 100_000;
@@ -44,7 +47,8 @@ pub fn list_bucket<'a>(
         let opened = remote.open(Effort::Little, settings)?;
         let prefix = remote.prefix();
         let prefix = (!prefix.is_empty()).then(|| Path::from(prefix));
-        let mut listed = opened.objects.list(prefix.as_ref());
+        let listed = not_silent(opened.objects.list(prefix.as_ref()));
+        let mut listed = std::pin::pin!(listed);
         let (mut files, mut objects) = (Vec::new(), Vec::new());
         let mut others = 0;
         while let Some(found) = listed.next().await {

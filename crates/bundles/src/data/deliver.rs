@@ -30,7 +30,10 @@ use crate::{
     bundle::hexadecimal,
     store::{
         Remote, Sent,
-        for_data::{Cause, Effort, Journals, LONGEST, Opened, UploadError, check, reason, upload},
+        for_data::{
+            Cause, Effort, Journals, LONGEST, Opened, UploadError, check, not_silent, reason,
+            upload,
+        },
     },
 };
 
@@ -176,7 +179,8 @@ async fn existing(
         let folder = object::folder(remote);
         // Those of other folders, too: with many, it is faster to ask for each.
         let most = wanted.len().saturating_mul(20);
-        let mut listed = opened.objects.list(Some(&folder)).take(most);
+        let listed = not_silent(opened.objects.list(Some(&folder)).take(most));
+        let mut listed = std::pin::pin!(listed);
         let mut count = 0;
         let complete = loop {
             match listed.next().await {

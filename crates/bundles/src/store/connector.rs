@@ -1,4 +1,4 @@
-//! The HTTP client of the crate object_store, with two additions. It waits as long as the store
+//! The HTTP client of the crate object_store, which follows no redirects here, with two additions. It waits as long as the store
 //! asks for: the crate itself repeats requests after short pauses only, and then fails. And it
 //! limits responses, which the crate collects in memory.
 
@@ -14,7 +14,7 @@ use object_store::{
     ClientOptions,
     client::{
         HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
-        HttpResponseBody, HttpService, ReqwestConnector,
+        HttpResponseBody, HttpService,
     },
 };
 use reqwest::{
@@ -24,6 +24,7 @@ use reqwest::{
 
 use super::{
     retry::{Pauses, jittered, retry_after},
+    store_client::store_client,
     waits,
 };
 
@@ -36,7 +37,7 @@ pub(super) struct RetryAfterConnector;
 
 impl HttpConnector for RetryAfterConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
+        let client = HttpClient::new(store_client(options)?);
         Ok(HttpClient::new(RetryAfter(client)))
     }
 }

@@ -4,6 +4,7 @@ pub(crate) use super::{
     download::{Wanted, check, fetch_with},
     http::client,
     journal::Journals,
+    listing::not_silent,
     options::LONGEST,
     reason::{Cause, reason},
     remote::{Effort, Opened},

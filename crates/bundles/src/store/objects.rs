@@ -9,6 +9,7 @@ use object_store::{GetOptions, GetRange, ObjectStore as _, ObjectStoreExt as _, 
 
 use super::{
     Remote, SignedUrl, StoreError,
+    listing::not_silent,
     options::LONGEST,
     reason::{Cause, is_interrupted, reason},
     remote::{Effort, Opened},
@@ -116,7 +117,7 @@ impl StoreObjects {
     pub async fn list(&self, folder: &str) -> Result<Option<Vec<(String, u64)>>, StoreError> {
         let path = self.remote.key(folder);
         let list = || async {
-            let found = self.opened.objects.list(Some(&path));
+            let found = not_silent(self.opened.objects.list(Some(&path)));
             // One more than allowed.
             found
                 .take(MOST_LISTED + 1)
@@ -221,11 +222,15 @@ mod tests {
                 std::thread::spawn(move || answer(stream));
             }
         });
+        opened(&url)
+    }
+
+    fn opened(url: &str) -> StoreObjects {
         let Store::Remote(remote) = Store::parse("s3://bucket/prefix").unwrap() else {
             unreachable!("the URL of a bucket");
         };
         let settings = [
-            ("AWS_ENDPOINT_URL", &*url),
+            ("AWS_ENDPOINT_URL", url),
             ("AWS_ALLOW_HTTP", "true"),
             ("AWS_ACCESS_KEY_ID", "id"),
             ("AWS_SECRET_ACCESS_KEY", "key"),
@@ -233,6 +238,25 @@ mod tests {
         ];
         let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
         remote.objects(&settings).unwrap()
+    }
+
+    /// The token of a session would be sent to the other server, and its response would count.
+    #[tokio::test]
+    async fn redirects_are_not_followed() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        other.set_nonblocking(true).unwrap();
+        let place = other.local_addr().unwrap();
+        let headers = format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://{place}/\r\n\
+             content-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        let error = endless(Box::leak(headers.into_boxed_str()))
+            .list("outputs")
+            .await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("redirects are not followed"), "{error}");
+        let asked = other.accept().unwrap_err();
+        assert_eq!(asked.kind(), std::io::ErrorKind::WouldBlock);
     }
 
     #[tokio::test]

@@ -29,6 +29,8 @@ pub(crate) enum Cause {
     PlainHttp,
     /// The bucket is in another region.
     Elsewhere,
+    /// The store redirects to another address.
+    Redirect,
     /// Another error.
     Other,
 }
@@ -76,6 +78,7 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
         object_store::Error::NotFound { .. } => Cause::Missing,
         _ if is_unreachable(error) => Cause::Unreachable,
         _ => match status(whole) {
+            Some(301 | 302 | 303 | 307 | 308) => Cause::Redirect,
             Some(401 | 403) => Cause::Denied,
             Some(404) => Cause::Missing,
             Some(507) => Cause::Full,

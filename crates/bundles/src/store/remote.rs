@@ -252,6 +252,9 @@ impl Remote {
                 self.allow_http()
             )),
             Cause::Elsewhere => failed("the bucket is in another region: set AWS_REGION"),
+            Cause::Redirect => failed(
+                "redirects are not followed: give the address that the store redirects to as the endpoint, and check that no proxy or login page is in between",
+            ),
             Cause::Full => StoreError::Full { store, problem },
             Cause::Busy | Cause::Other => failed("try again"),
         }
@@ -272,6 +275,7 @@ impl Remote {
             Cause::Unreachable => "check the endpoint and the network".to_owned(),
             Cause::PlainHttp => format!("use https, or set {}", self.allow_http()),
             Cause::Elsewhere => "the bucket is in another region: set AWS_REGION".to_owned(),
+            Cause::Redirect => "redirects are not followed: check the endpoint".to_owned(),
             Cause::Busy | Cause::Other => "try again".to_owned(),
         };
         StoreError::Object {
