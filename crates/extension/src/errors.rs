@@ -254,6 +254,10 @@ fn zenml(py: Python<'_>, error: &ZenmlError) -> PyResult<PyErr> {
         ZenmlError::Kubeconfig { .. } => one(py, "ConfigError", &text),
         ZenmlError::Exists { .. } => one(py, "AlreadyExistsError", &text),
         ZenmlError::Json(_)
+        | ZenmlError::Yaml(_)
+        | ZenmlError::UnknownKey { .. }
+        | ZenmlError::Version { .. }
+        | ZenmlError::Backend { .. }
         | ZenmlError::Missing { .. }
         | ZenmlError::Kind { .. }
         | ZenmlError::ImagePullPolicy { .. }

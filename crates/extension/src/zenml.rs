@@ -56,6 +56,7 @@ impl PipelineBackend {
             image_pull_policy: policy.map_err(raise(py))?,
             kubernetes_config_path: parameters.kubernetes_config_path,
             settings: settings.unwrap_or_default(),
+            caller: None,
         };
         Ok(Self { inner })
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use longshore_model::name::NameError;
 
+use super::backend::KUBERNETES;
 use longshore_launcher::{
     bundle::BundleError,
     config::ConfigError,
@@ -20,19 +21,46 @@ pub enum ZenmlError {
     /// The config is not JSON.
     #[error("the pipeline's config is not JSON: {0}; pass the result of `pipeline.to_config()`")]
     Json(#[source] serde_json::Error),
+    /// The config file is not YAML.
+    #[error("the pipeline's config is not YAML: {0}; give a file that ZenML 0.3 wrote")]
+    Yaml(String),
     /// A required key is missing.
     #[error(
-        "the pipeline's config has no {path:?}; pass the result of ZenML's `pipeline.to_config()`"
+        "the pipeline's config has no {path:?}; pass the result of ZenML's `pipeline.to_config()`, or a file that ZenML 0.3 wrote"
     )]
     Missing {
         /// The path of the key.
-        path: &'static str,
+        path: String,
+    },
+    /// ZenML 0.3 has no such key.
+    #[error("the pipeline's config has the unknown key {path:?}; {remedy}")]
+    UnknownKey {
+        /// The path of the key.
+        path: String,
+        /// The key that may have been meant, or all known keys.
+        remedy: String,
+    },
+    /// The config is for another version of ZenML.
+    #[error(
+        "the pipeline's config has version {version}, but ZenML 0.3 writes \"1\"; for current versions of ZenML, the Python package has an orchestrator"
+    )]
+    Version {
+        /// The version in the config.
+        version: String,
+    },
+    /// The config's backend does not run pipelines on Kubernetes.
+    #[error(
+        "the backend {class:?} of the pipeline's config does not run pipelines on Kubernetes; set \"backend.source\" to {KUBERNETES:?}, or remove \"backend\""
+    )]
+    Backend {
+        /// The class of the backend.
+        class: String,
     },
     /// A key has a value of the wrong type.
     #[error("{path:?} of the pipeline's config must be {expected}, but is {found}")]
     Kind {
         /// The path of the key.
-        path: &'static str,
+        path: String,
         /// The rule that it violates.
         expected: &'static str,
         /// The actual type.
@@ -119,4 +147,12 @@ pub enum ZenmlError {
     /// The cluster returned an error. No object of the run is left in it.
     #[error(transparent)]
     Submit(SubmitError),
+}
+
+impl ZenmlError {
+    pub(super) fn missing(path: &str) -> Self {
+        Self::Missing {
+            path: path.to_owned(),
+        }
+    }
 }

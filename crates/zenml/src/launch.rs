@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use longshore_client::Cluster;
 
 use super::{
-    OrchestratorKubernetesBackend, PipelineConfig, ZenmlError, described, labels::Labels,
-    pipeline::tar_path, shape,
+    OrchestratorKubernetesBackend, PipelineConfig, ZenmlError, described, pipeline::tar_path,
 };
 use longshore_launcher::{
     Run,
@@ -57,11 +56,7 @@ impl OrchestratorKubernetesBackend {
         repository: &Path,
         config: &PipelineConfig,
     ) -> Result<Launched, ZenmlError> {
-        let store = match &self.settings.run.store {
-            Some(url) => Store::parse(url)?,
-            None => config.staging()?,
-        };
-        let bundle = self.pack(repository).await?;
+        let (bundle, store) = self.packed(repository, config, false).await?;
         let tar_path = tar_path(&store, &bundle.sha256);
         let sent = config.with_tar_path(&tar_path)?;
         // The upload may be large: run the checks first.
@@ -108,19 +103,50 @@ impl OrchestratorKubernetesBackend {
         })
     }
 
-    async fn pack(&self, repository: &Path) -> Result<Bundle, ZenmlError> {
+    /// The plan of [`run`](Self::run), and the files that it would send. Uploads nothing and sends no
+    /// requests.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn dry_run(
+        &self,
+        repository: &Path,
+        config: &PipelineConfig,
+    ) -> Result<(Plan, Report), ZenmlError> {
+        let (bundle, store) = self.packed(repository, config, true).await?;
+        let described = store::describe(&bundle, Some(&store))?;
+        Ok((self.plan(config, Some(&described))?, bundle.report))
+    }
+
+    /// The packed repository, and the store that it goes to. `names_all`: whether the report names
+    /// all excluded files.
+    async fn packed(
+        &self,
+        repository: &Path,
+        config: &PipelineConfig,
+        names_all: bool,
+    ) -> Result<(Bundle, Store), ZenmlError> {
+        let store = match &self.settings.run.store {
+            Some(url) => Store::parse(url)?,
+            None => config.staging()?,
+        };
+        Ok((self.pack(repository, names_all).await?, store))
+    }
+
+    async fn pack(&self, repository: &Path, names_all: bool) -> Result<Bundle, ZenmlError> {
         let repository = repository.to_owned();
         let ignore = self.settings.run.ignore.iter().cloned();
         let options = PackOptions {
             ignore: ignore.chain(LEFT_OUT.map(str::to_owned)).collect(),
             allow_secrets: self.settings.run.allow_secrets.clone(),
+            names_all,
             ..PackOptions::default()
         };
         Ok(pack_in_background(repository, options, |_| {}).await?)
     }
 
     fn delivery(&self, config: &PipelineConfig) -> Result<DeliverOptions, ZenmlError> {
-        let spec = shape::spec(self, config, &Labels::default())?;
+        let spec = self.spec(config)?;
         Ok(DeliverOptions {
             validity: spec.url_validity(),
             ..DeliverOptions::default()

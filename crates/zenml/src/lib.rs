@@ -9,25 +9,30 @@
 //! The config travels in the run's Secret, and never in arguments. The caller's
 //! config is not changed.
 
+mod backend;
 mod error;
+mod keys;
 mod labels;
 mod launch;
 mod pipeline;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};
 
 use longshore_client::k8s_openapi::api::batch::v1::Job;
 
+pub use backend::BackendArgs;
 pub use error::ZenmlError;
 pub use labels::FULL_LABELS;
 pub use launch::Launched;
 pub use pipeline::PipelineConfig;
 
 use longshore_launcher::{
-    config::{DEFAULT_IMAGE, Settings},
+    Caller,
+    config::{DEFAULT_IMAGE, RunSpec, Settings},
     plan::Plan,
     store::{BundleInfo, Delivery, SignedUrl, Store},
 };
@@ -133,6 +138,8 @@ pub struct OrchestratorKubernetesBackend {
     /// service account, a launcher image, a pod template. The fields above override them.
     /// `retries` defaults to 1. A `store` replaces the artifact store for code.
     pub settings: Settings,
+    /// The environment of the calling shell, for a cluster that runs pods on this machine.
+    pub caller: Option<Caller>,
 }
 
 impl Default for OrchestratorKubernetesBackend {
@@ -146,6 +153,7 @@ impl Default for OrchestratorKubernetesBackend {
             image_pull_policy: ImagePullPolicy::default(),
             kubernetes_config_path: DEFAULT_KUBERNETES_CONFIG.into(),
             settings: Settings::default(),
+            caller: None,
         }
     }
 }
@@ -161,6 +169,14 @@ impl OrchestratorKubernetesBackend {
         let plan = self.plan(config, bundle.as_ref())?;
         let job = plan.roles.into_iter().next().map(|role| role.job);
         Ok(job.unwrap_or_default())
+    }
+
+    /// The specification of a pipeline's run, without labels. Sends no requests.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn spec(&self, config: &PipelineConfig) -> Result<RunSpec, ZenmlError> {
+        shape::spec(self, config, &labels::Labels::default())
     }
 
     /// All objects of a pipeline's run: the Job, and the Secret with the config.

@@ -1,4 +1,4 @@
-//! The parts of a pipeline's config that the launcher needs. Pure.
+//! A pipeline's config, and the parts of it that the launcher needs. Pure.
 
 use std::{
     fmt,
@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::ZenmlError;
+use super::{ZenmlError, keys, yaml};
 use longshore_launcher::store::{self, Store};
 
 /// The folder for code in the artifact store.
@@ -15,15 +15,34 @@ const STAGING: &str = "staging";
 /// The extension of uploaded code. Its name is the sha256.
 const ENDING: &str = ".tar.gz";
 
-/// The config of a pipeline, as returned by ZenML's `pipeline.to_config()`.
+/// The config of a pipeline, as returned by ZenML's `pipeline.to_config()`, or as ZenML keeps it in
+/// a YAML file.
 ///
-/// It keeps the original text, so that the pod reads it unchanged: with the same order of keys
-/// and the same digits of numbers.
+/// It keeps the original text, so that the pod reads it unchanged: with the same order of keys,
+/// the same digits of numbers, and the rules of ZenML's own YAML parser.
 #[derive(Clone, PartialEq)]
 pub struct PipelineConfig {
     text: String,
+    format: Format,
     value: Value,
     name: String,
+}
+
+/// The format of a config's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Yaml,
+}
+
+impl Format {
+    /// The file with the config, in the run's Secret.
+    pub(super) fn file(self) -> &'static str {
+        match self {
+            Self::Json => "pipeline.json",
+            Self::Yaml => "pipeline.yaml",
+        }
+    }
 }
 
 impl fmt::Debug for PipelineConfig {
@@ -50,7 +69,24 @@ impl PipelineConfig {
     /// ```
     pub fn from_json(text: &str) -> Result<Self, ZenmlError> {
         let value = serde_json::from_str(text).map_err(ZenmlError::Json)?;
-        Self::new(text.to_owned(), value)
+        Self::new(text.to_owned(), Format::Json, value)
+    }
+
+    /// Reads a config file of ZenML 0.3, as `zenml pipeline run` does, and checks all its keys.
+    ///
+    /// # Errors
+    /// [`ZenmlError::Yaml`]; [`ZenmlError::UnknownKey`], [`ZenmlError::Missing`] and
+    /// [`ZenmlError::Kind`] name the key.
+    ///
+    /// ```
+    /// use longshore_zenml::PipelineConfig;
+    /// let problem = PipelineConfig::from_yaml("pipelines: {}").unwrap_err().to_string();
+    /// assert!(problem.contains("did you mean \"pipeline\"?"), "{problem}");
+    /// ```
+    pub fn from_yaml(text: &str) -> Result<Self, ZenmlError> {
+        let value = yaml::read(text)?;
+        keys::check(&value)?;
+        Self::new(text.to_owned(), Format::Yaml, value)
     }
 
     /// Takes a config that was read already.
@@ -58,14 +94,18 @@ impl PipelineConfig {
     /// # Errors
     /// As [`PipelineConfig::from_json`].
     pub fn from_value(value: Value) -> Result<Self, ZenmlError> {
-        Self::new(value.to_string(), value)
+        Self::new(value.to_string(), Format::Json, value)
     }
 
-    fn new(text: String, value: Value) -> Result<Self, ZenmlError> {
+    fn new(text: String, format: Format, value: Value) -> Result<Self, ZenmlError> {
         let path = "pipeline.args.name";
-        let name = text_at(&value, path)?.ok_or(ZenmlError::Missing { path })?;
-        let name = name.to_owned();
-        Ok(Self { text, value, name })
+        let name = text_at(&value, path)?.ok_or_else(|| ZenmlError::missing(path))?;
+        Ok(Self {
+            name: name.to_owned(),
+            text,
+            format,
+            value,
+        })
     }
 
     /// The pipeline's name.
@@ -74,10 +114,14 @@ impl PipelineConfig {
         &self.name
     }
 
-    /// The config as JSON, as it was given: what the pod reads.
+    /// The config as it was given, in JSON or YAML: the pod reads this text.
     #[must_use]
-    pub fn as_json(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
+    }
+
+    pub(super) fn format(&self) -> Format {
+        self.format
     }
 
     /// The config as a value.
@@ -94,7 +138,7 @@ impl PipelineConfig {
     /// The store that code goes to: below `staging` in the artifact store.
     pub(super) fn staging(&self) -> Result<Store, ZenmlError> {
         let path = "artifact_store";
-        let place = text_at(&self.value, path)?.ok_or(ZenmlError::Missing { path })?;
+        let place = text_at(&self.value, path)?.ok_or_else(|| ZenmlError::missing(path))?;
         let store = store_at(place)?;
         Ok(match store {
             // A path is meant as the program sees it.
@@ -133,11 +177,6 @@ impl PipelineConfig {
     /// The config with the place of the code in it; the caller's stays as it is.
     pub(super) fn with_tar_path(&self, tar_path: &str) -> Result<Self, ZenmlError> {
         let mut value = self.value.clone();
-        let wrong = |path, found| ZenmlError::Kind {
-            path,
-            expected: "a mapping",
-            found,
-        };
         let mut inner = &mut value;
         for (key, path) in [("backend", "backend"), ("args", "backend.args")] {
             let map = inner;
@@ -146,7 +185,7 @@ impl PipelineConfig {
             }
             inner = &mut map[key];
             if !inner.is_object() {
-                return Err(wrong(path, kind(inner)));
+                return Err(wrong(path, "a mapping", inner));
             }
         }
         inner["tar_path"] = json!(tar_path);
@@ -179,12 +218,10 @@ fn is_sha256(text: &str) -> bool {
 }
 
 /// The text at a path; `null` counts as missing.
-fn text_at<'a>(value: &'a Value, path: &'static str) -> Result<Option<&'a str>, ZenmlError> {
-    let wrong = |path, expected, value| ZenmlError::Kind {
-        path,
-        expected,
-        found: kind(value),
-    };
+pub(super) fn text_at<'a>(
+    value: &'a Value,
+    path: &'static str,
+) -> Result<Option<&'a str>, ZenmlError> {
     let (mut inner, mut begin) = (value, "");
     for key in path.split('.') {
         let Value::Object(map) = inner else {
@@ -204,13 +241,19 @@ fn text_at<'a>(value: &'a Value, path: &'static str) -> Result<Option<&'a str>, 
     }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
+/// The error for a value of the wrong type.
+pub(super) fn wrong(path: &str, expected: &'static str, value: &Value) -> ZenmlError {
+    let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "a mapping",
+    };
+    ZenmlError::Kind {
+        path: path.to_owned(),
+        expected,
+        found,
     }
 }

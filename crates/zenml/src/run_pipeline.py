@@ -12,12 +12,28 @@ import sys
 HERE = os.path.dirname(os.path.realpath(__file__))
 # Where code is that was sent along.
 WORK = "/longshore/work"
+MISSING = "longshore: the image has no ZenML 0.3 (%s): give an `image` that has"
 LOCAL = "zenml.backends.orchestrator.base.orchestrator_base_backend"
 
 
+def read_config():
+    """The config. ZenML's parser reads a YAML file, which may have values that JSON lacks."""
+    path = os.path.join(HERE, "pipeline.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    import yaml
+
+    with open(os.path.join(HERE, "pipeline.yaml"), encoding="utf-8") as file:
+        return yaml.load(file.read(), Loader=yaml.FullLoader)
+
+
 def local_config(config):
-    """The config as the pipeline shall see it: without what was said to the launcher."""
-    backend = config.get("backend") or {}
+    """The config as the pipeline shall see it: without the settings of the launcher."""
+    # ZenML requires a backend.
+    if not config.get("backend"):
+        config["backend"] = {"type": "orchestrator", "source": LOCAL + ".OrchestratorBaseBackend", "args": {}}
+    backend = config["backend"]
     (backend.get("args") or {}).pop("tar_path", None)
     # The image need not have the backend that launched this.
     if str(backend.get("source", "")).startswith("longshore."):
@@ -41,12 +57,14 @@ def make_repository(folder, config):
 
 
 def main():
-    with open(os.path.join(HERE, "pipeline.json"), encoding="utf-8") as file:
-        config = local_config(json.load(file))
     folder = os.getcwd()
-    # What lies beside this file is no module.
+    # The files beside this one are not modules.
     sys.path[:] = [path for path in sys.path if os.path.realpath(path or folder) != HERE]
     sys.path.append(folder)
+    try:
+        config = local_config(read_config())
+    except ImportError as error:
+        sys.exit(MISSING % error)
     # A folder of the image is as it shall be.
     if folder == WORK:
         make_repository(folder, config)
@@ -56,7 +74,7 @@ def main():
     except ImportError as error:
         if (error.name or "").split(".")[0] != "zenml":
             raise
-        sys.exit("longshore: the image has no ZenML 0.3 (%s): give an `image` that has" % error)
+        sys.exit(MISSING % error)
     Repository.get_instance(folder)
     OrchestratorBaseBackend().run(config)
 

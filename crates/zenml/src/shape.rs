@@ -14,9 +14,7 @@ use longshore_launcher::{
     store::{BundleInfo, SECRET_LIMIT},
 };
 
-/// The file with the pipeline's config, in the run's Secret.
-const PIPELINE: &str = "pipeline.json";
-/// The program that runs it, in the same folder.
+/// The program that runs the pipeline, in the folder of its config.
 const PROGRAM: &str = "run_pipeline.py";
 const PROGRAM_TEXT: &str = include_str!("run_pipeline.py");
 /// How often a failed pod is replaced.
@@ -69,6 +67,7 @@ pub(super) fn spec(
     };
     let mut spec = config::resolve(&settings, &flags, config.name())?;
     spec.labels.extend(labels.labels.clone());
+    spec.caller.clone_from(&backend.caller);
     Ok(spec)
 }
 
@@ -78,7 +77,7 @@ pub(super) fn plan(
     config: &PipelineConfig,
     bundle: Option<&BundleInfo>,
 ) -> Result<Plan, ZenmlError> {
-    let size = config.as_json().len() as u64;
+    let size = config.text().len() as u64;
     if size > SECRET_LIMIT {
         return Err(ZenmlError::TooLarge { size });
     }
@@ -107,7 +106,10 @@ pub(super) fn plan(
         planned.metadata.annotations = Some(annotations);
     }
     let files = plan.config.data.get_or_insert_default();
-    for (name, text) in [(PIPELINE, config.as_json()), (PROGRAM, PROGRAM_TEXT)] {
+    for (name, text) in [
+        (config.format().file(), config.text()),
+        (PROGRAM, PROGRAM_TEXT),
+    ] {
         files.insert(name.to_owned(), ByteString(text.as_bytes().to_vec()));
     }
     Ok(plan)

@@ -44,6 +44,7 @@ mod up;
 mod wait;
 mod watch;
 mod why;
+mod zenml;
 
 use std::process::ExitCode;
 
@@ -107,6 +108,7 @@ pub(crate) enum Command {
     PortForward(port_forward::PortForwardArgs),
     Resolve(resolve::ResolveArgs),
     Role(role::RoleArgs),
+    Zenml(zenml::ZenmlArgs),
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
@@ -187,6 +189,7 @@ pub(crate) async fn dispatch(command: Command) -> Result<ExitCode> {
         Command::PortForward(args) => port_forward::port_forward(args).await,
         Command::Resolve(args) => resolve::resolve(args).await,
         Command::Role(args) => role::role(args).await,
+        Command::Zenml(args) => zenml::zenml(args).await,
         Command::Up(args) => up::up(args).await,
         Command::Down(args) => down::down(args).await,
         Command::Status(args) => status::status(args).await,

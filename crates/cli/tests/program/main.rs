@@ -69,3 +69,4 @@ mod usage;
 mod webhook;
 mod why;
 mod zenml;
+mod zenml_run;

@@ -65,6 +65,7 @@ const WITHOUT_RUNS: &[&str] = &[
     "status",
     "envtest",
     "role",
+    "zenml",
     "controllers",
     "record",
     "replay",

@@ -19,19 +19,19 @@ use crate::{
     s3::{BUCKET, S3},
 };
 
-const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
-const SECRET: &str = "hunter2-in-the-config";
+pub(crate) const UUID: &str = "8c0b0e94-3c1f-4a65-9d57-2f6d1c4b7a10";
+pub(crate) const SECRET: &str = "hunter2-in-the-config";
 
 /// A machine with a cluster, a repository and an artifact store.
-struct Fixture {
-    machine: Machine,
-    repository: PathBuf,
-    artifacts: PathBuf,
+pub(crate) struct Fixture {
+    pub(crate) machine: Machine,
+    pub(crate) repository: PathBuf,
+    pub(crate) artifacts: PathBuf,
     backend: OrchestratorKubernetesBackend,
 }
 
 impl Fixture {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let machine = Machine::new();
         machine.longshore(&["up"]).expect(0);
         let repository = machine.code();
@@ -79,7 +79,7 @@ impl Fixture {
     }
 
     /// The report that the pipeline wrote about itself.
-    fn report(&self) -> Value {
+    pub(crate) fn report(&self) -> Value {
         let file = self.artifacts.join("report.json");
         let report = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         fs::remove_file(file).unwrap();

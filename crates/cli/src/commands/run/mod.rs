@@ -25,7 +25,8 @@ use longshore::launcher::{
 pub(crate) use args::RunArgs;
 pub(super) use launch::{AbortOnDrop, NOTES};
 pub(crate) use misplaced::misplaced_command;
-pub(super) use submission::{check, start};
+pub(super) use packing::summary;
+pub(super) use submission::{check, refuse, start};
 
 use self::{
     configuration::{Configuration, Loaded},

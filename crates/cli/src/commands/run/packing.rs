@@ -85,7 +85,11 @@ pub(super) async fn pack(
     let bundle = packed
         .map_err(|error| failed(&error))?
         .map_err(|error| not_packed(&error).hint_if(home_folder(&packed_folder)))?;
-    ui::note(format!("{} {}", head("code"), summary(&bundle, lists)));
+    ui::note(format!(
+        "{} {}",
+        head("code"),
+        summary(&bundle.report, Some(bundle.size), lists)
+    ));
     Ok(Some(bundle))
 }
 
@@ -140,14 +144,14 @@ fn announcement(report: &Report) -> Option<String> {
     Some(text)
 }
 
-/// A summary of the packed and excluded files.
-fn summary(bundle: &Bundle, lists: bool) -> String {
-    let report = &bundle.report;
+/// A summary of the packed and excluded files. `packed` is the size of the archive.
+pub(in super::super) fn summary(report: &Report, packed: Option<u64>, lists: bool) -> String {
+    let packed = packed.map(|size| format!(" ({} packed)", ui::size(size)));
     let text = format!(
-        "{}, {} ({} packed)",
+        "{}, {}{}",
         ui::count(report.files, "file"),
         ui::size(report.bytes),
-        ui::size(bundle.size)
+        packed.unwrap_or_default()
     );
     if report.left_out == 0 {
         return text;

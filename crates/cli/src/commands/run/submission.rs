@@ -59,7 +59,7 @@ pub(in super::super) async fn start(
 }
 
 /// Reports all problems in one error.
-fn refuse(findings: &[Finding]) -> Result<()> {
+pub(in super::super) fn refuse(findings: &[Finding]) -> Result<()> {
     match findings {
         [] => Ok(()),
         [one] => {
