@@ -29,6 +29,7 @@ mod hints;
 mod history;
 mod host_network;
 mod hostile_environment;
+mod hostile_texts;
 mod interrupt;
 mod jobset;
 mod kept_logs;

@@ -64,10 +64,12 @@ pub fn current(line: &str, columns: usize) -> String {
 /// ```
 /// use longshore_launcher::terminal_text::escaped;
 /// assert_eq!(escaped("a\x1b[2Jb\r\u{9b}c"), "a^[[2Jb^M\\u{9b}c");
+/// // What reverses the direction of the rest of the line.
+/// assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
 /// ```
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    if text.split('\n').all(is_printable) {
+    if text.split('\n').all(is_printable) && !has_directions(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -79,11 +81,22 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
                 out.push('^');
                 out.push(char::from(c as u8 ^ 0x40));
             }
-            c if c.is_control() => out.extend(c.escape_unicode()),
+            c if c.is_control() || is_direction(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
     Cow::Owned(out)
+}
+
+/// Returns true for characters that change the direction of the text after them, also of other texts in
+/// the same line, and for separators of lines that terminals may obey.
+fn is_direction(c: char) -> bool {
+    matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn has_directions(text: &str) -> bool {
+    // All of them begin with this byte in UTF-8.
+    text.as_bytes().contains(&0xe2) && text.chars().any(is_direction)
 }
 
 /// Whether a line has no control characters except tabs. This check is cheaper than interpreting
