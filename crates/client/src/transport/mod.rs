@@ -33,6 +33,7 @@ pub(crate) use self::{
     call::{Call, JSON, escape},
     error_response::status,
     response::parse,
+    retry::MAX_RETRY_AFTER,
     stream::{Lines, chunks, within},
 };
 use self::{

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode, header::RETRY_AFTER};
 
-/// The maximum `Retry-After`. Requests are not retried after a longer one.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// The maximum `Retry-After`. Requests are not retried after a longer one; watches, which continue, wait
+/// no longer.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns the value of `Retry-After` in seconds. A date counts as absent; Kubernetes does
 /// not send dates.

@@ -238,9 +238,15 @@ impl<K: Object> Session<K> {
         let closed = self.view.cluster().transport.closed().clone();
         tokio::select! {
             () = closed.cancelled() => Err(Error::Closed),
-            () = tokio::time::sleep(pause.max(error.retry_after().unwrap_or_default())) => Ok(()),
+            () = tokio::time::sleep(pause.max(asked(&error))) => Ok(()),
         }
     }
+}
+
+/// The pause that the server asks for. No server may stop a watch for hours.
+fn asked(error: &Error) -> Duration {
+    let asked = error.retry_after().unwrap_or_default();
+    asked.min(transport::MAX_RETRY_AFTER)
 }
 
 /// Whether a retry may help.
@@ -248,5 +254,25 @@ fn is_passing(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,
         error => error.is_expired() || error.code().is_some_and(|code| code == 429 || code >= 500),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longshore_model::StatusReason;
+
+    use super::*;
+
+    #[test]
+    fn a_server_stops_a_watch_for_a_minute_at_most() {
+        let busy = |seconds| {
+            let mut status = Status::failure(StatusReason::TooManyRequests, "busy".to_owned());
+            status.code = 429;
+            status.details.get_or_insert_default().retry_after_seconds = seconds;
+            Error::from_status("WATCH /api/v1/pods".to_owned(), status)
+        };
+        assert_eq!(asked(&busy(7)), Duration::from_secs(7));
+        assert_eq!(asked(&busy(u32::MAX)), transport::MAX_RETRY_AFTER);
+        assert_eq!(asked(&Error::Closed), Duration::ZERO);
     }
 }

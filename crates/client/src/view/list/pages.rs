@@ -29,6 +29,9 @@ const MAX_LIST_BYTES: usize = 4 << 30;
 /// is also limited.
 const PAGE_BYTES: usize = 1024;
 
+/// The maximum number of pages without objects in a row. API servers send none.
+const MAX_EMPTY_PAGES: usize = 100;
+
 /// How the pages of a view are read.
 #[derive(Clone)]
 pub(super) struct Pages<K: Object> {
@@ -36,6 +39,8 @@ pub(super) struct Pages<K: Object> {
     paging: Paging,
     /// The size of the latest page in bytes. The next one will have about this size.
     latest: Arc<AtomicUsize>,
+    /// The number of pages without objects in a row.
+    empty: Arc<AtomicUsize>,
 }
 
 /// The next page.
@@ -70,11 +75,11 @@ impl Ahead {
 
 impl<K: Object> Pages<K> {
     pub(super) fn new(view: View<K>, paging: Paging) -> Self {
-        let latest = Arc::default();
         Self {
             view,
             paging,
-            latest,
+            latest: Arc::default(),
+            empty: Arc::default(),
         }
     }
 
@@ -157,6 +162,14 @@ impl<K: Object> Pages<K> {
         let list = longshore_snapshots::list(&body, &what)?;
         if !list.cursor.is_empty() && list.cursor == cursor {
             return Err(Error::decode(what, "it leads to the same page again"));
+        }
+        let empty = match list.items.is_empty() {
+            true => self.empty.fetch_add(1, Relaxed),
+            false => self.empty.swap(0, Relaxed),
+        };
+        if list.items.is_empty() && empty >= MAX_EMPTY_PAGES {
+            let problem = format!("more than {MAX_EMPTY_PAGES} pages in a row have no objects");
+            return Err(Error::decode(what, problem));
         }
         ahead.send(Some(list.cursor));
         let wrapped = list.items.into_iter().map(Arc::new);
