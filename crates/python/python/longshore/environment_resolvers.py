@@ -146,15 +146,37 @@ class SlurmClusterResolver(_EnvironmentResolver):
     jobs: the number of tasks of each role, such as ``{"worker": 3, "ps": 1}``; the default is one role
         ``worker`` with all tasks.
     port_base: the port of the first task on a host; each further task there has the next one.
+    gpus_per_node: not needed; accepted for programs that pass it.
+    gpus_per_task: the number of GPUs that ``num_accelerators()`` returns.
     tasks_per_node: the number of tasks on each host, if not that of Slurm.
+    auto_set_gpu: must be ``False``, if given: see above.
     rpc_layer: the URL scheme of ``master()``.
     """
 
-    def __init__(self, jobs=None, port_base=8888, tasks_per_node=None, rpc_layer="grpc"):
+    def __init__(
+        self,
+        jobs=None,
+        port_base=8888,
+        gpus_per_node=None,
+        gpus_per_task=None,
+        tasks_per_node=None,
+        auto_set_gpu=False,
+        rpc_layer="grpc",
+    ):
+        del gpus_per_node
         super().__init__(rpc_layer=rpc_layer)
+        if auto_set_gpu:
+            raise ValueError("auto_set_gpu: this class sets no variable; use srun --gpus-per-task, which sets CUDA_VISIBLE_DEVICES")
         self._jobs = sorted(dict(jobs or {}).items())
         self._port_base = port_base
+        self._gpus_per_task = gpus_per_task
         self._tasks_per_node = tasks_per_node
+
+    def num_accelerators(self, task_type=None, task_id=None, config_proto=None):
+        """The number of GPUs of each task: ``gpus_per_task``, or those of this process."""
+        if self._gpus_per_task is not None:
+            return {"GPU": self._gpus_per_task}
+        return super().num_accelerators(task_type, task_id, config_proto)
 
     def _read(self):
         variables = {name: value for name, value in os.environ.items() if name.startswith("SLURM_")}
@@ -167,22 +189,28 @@ class SlurmClusterResolver(_EnvironmentResolver):
 
 class SageMakerClusterResolver(_EnvironmentResolver):
     """The tasks of a training job of Amazon SageMaker, as TensorFlow's class of the same name: one role
-    ``worker`` with a task per host.
+    ``worker`` with a task per host, in the order of their names.
 
     port: the port of the tasks.
-    rpc_layer: the URL scheme of ``master()``.
-    session_master: the URL that ``master()`` returns, if given.
+    task_type: the role of this task, instead of ``worker``.
+    task_id: its index.
+    rpc_layer: the URL scheme of ``master()``; there is none by default.
+    environment: TensorFlow's name of the environment.
     """
 
-    def __init__(self, port=2223, rpc_layer="grpc", session_master=None):
-        super().__init__(rpc_layer=rpc_layer)
-        self._port = port
-        self._session_master = session_master
+    def __init__(self, port=2223, task_type=None, task_id=None, rpc_layer=None, environment=None):
+        super().__init__(task_type, None if task_id is None else int(task_id), rpc_layer)
+        self._port = int(port)
+        self._environment = environment
 
     def _read(self):
         variables = {name: value for name, value in os.environ.items() if name.startswith("SM_")}
-        spec, task, layer, _, environment = _native.read_sagemaker(variables, self._port)
-        return spec, task, layer, self._session_master, environment
+        return _native.read_sagemaker(variables, self._port)
+
+    @property
+    def environment(self):
+        """The value that was set; empty otherwise."""
+        return self._read()[4] if self._environment is None else self._environment
 
 
 class UnionResolver(_Base):  # pyright: ignore[reportGeneralTypeIssues]
@@ -193,7 +221,7 @@ class UnionResolver(_Base):  # pyright: ignore[reportGeneralTypeIssues]
     The other properties are those of the first resolver.
 
     resolvers: the resolvers: Longshore's, TensorFlow's, or objects with their methods.
-    rpc_layer: the URL scheme of ``master()``, instead of that of the first resolver.
+    rpc_layer: the URL scheme of ``master(task_type, task_id)``, which has none by default.
     task_type: the role of this task, likewise.
     task_id: its index, likewise.
     """
@@ -230,8 +258,9 @@ class UnionResolver(_Base):  # pyright: ignore[reportGeneralTypeIssues]
     def master(self, task_type=None, task_id=None, rpc_layer=None):
         """The URL of a task; without one, that of the first resolver."""
         if task_type is not None and task_id is not None:
-            layer = self.rpc_layer if rpc_layer is None else rpc_layer
-            return _url(self.cluster_spec().task_address(task_type, task_id), layer)
+            address = self.cluster_spec().task_address(task_type, task_id)
+            # As in TensorFlow, not the layer of the first resolver.
+            return _url(address, rpc_layer or self._rpc_layer)
         return self._resolvers[0].master(rpc_layer=rpc_layer)
 
     def num_accelerators(self, task_type=None, task_id=None, config_proto=None):

@@ -17,14 +17,22 @@ class SlurmClusterResolver(_Base):
         self,
         jobs: Mapping[str, int] | None = None,
         port_base: int = 8888,
+        gpus_per_node: int | None = None,
+        gpus_per_task: int | None = None,
         tasks_per_node: int | None = None,
+        auto_set_gpu: bool = False,
         rpc_layer: str | None = "grpc",
     ) -> None: ...
     def get_task_info(self) -> tuple[str | None, int | None]: ...
 
 class SageMakerClusterResolver(_Base):
     def __init__(
-        self, port: int = 2223, rpc_layer: str | None = "grpc", session_master: str | None = None
+        self,
+        port: int = 2223,
+        task_type: str | None = None,
+        task_id: int | None = None,
+        rpc_layer: str | None = None,
+        environment: str | None = None,
     ) -> None: ...
 
 class UnionResolver(_Base):

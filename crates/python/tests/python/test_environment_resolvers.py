@@ -80,6 +80,9 @@ class Environment(unittest.TestCase):
         self.assertEqual(resolver.master(), "grpc://n10:8889")
         split = SlurmClusterResolver({"worker": 3, "ps": 1}, port_base=1)
         self.assertEqual(dense(split), {"ps": ["n2:1"], "worker": ["n2:2", "n10:1", "n10:2"]})
+        self.assertEqual(SlurmClusterResolver(gpus_per_task=2, auto_set_gpu=False).num_accelerators(), {"GPU": 2})
+        with self.assertRaisesRegex(ValueError, "srun --gpus-per-task"):
+            SlurmClusterResolver(auto_set_gpu=True)
         with self.assertRaisesRegex(ValueError, "srun --ntasks 9"):
             SlurmClusterResolver({"worker": 9}).cluster_spec()
 
@@ -87,8 +90,9 @@ class Environment(unittest.TestCase):
         self.set(SM_HOSTS='["algo-1", "algo-2"]', SM_CURRENT_HOST="algo-2")
         resolver = SageMakerClusterResolver()
         self.assertEqual(dense(resolver), {"worker": ["algo-1:2223", "algo-2:2223"]})
-        self.assertEqual((resolver.task_id, resolver.master()), (1, "grpc://algo-2:2223"))
-        self.assertEqual(SageMakerClusterResolver(session_master="x").master(), "x")
+        self.assertEqual((resolver.task_id, resolver.master()), (1, "algo-2:2223"))
+        other = SageMakerClusterResolver(1, "worker", 0, "grpc", "sagemaker")
+        self.assertEqual((other.master(), other.environment), ("grpc://algo-1:1", "sagemaker"))
 
     def test_accelerators_are_those_of_the_variable(self) -> None:
         if vars(longshore.cluster_resolver)["_tf"] is not None:
@@ -103,7 +107,7 @@ class Environment(unittest.TestCase):
         union = UnionResolver(first, second)
         self.assertEqual(dense(union), {"chief": ["c:1"], "ps": {}, "worker": ["a:1", "b:1"]})
         self.assertEqual(union.master(), "first")
-        self.assertEqual(union.master("worker", 1), "grpc://b:1")
+        self.assertEqual((union.master("worker", 1), union.master("worker", 1, "grpc")), ("b:1", "grpc://b:1"))
         self.assertEqual((union.task_type, union.task_id, union.environment), ("worker", 0, ""))
         self.assertEqual(union.num_accelerators(), {"GPU": 2})
         union.task_type, union.task_id, union.rpc_layer = "chief", 0, ""

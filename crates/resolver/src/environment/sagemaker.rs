@@ -8,7 +8,7 @@ pub const SAGEMAKER_PORT: u16 = 2223;
 const REMEDY: &str = "SageMaker sets it in the containers of a training job";
 
 /// Reads `SM_HOSTS` and `SM_CURRENT_HOST`: one role `worker`, with a task per host in the order of
-/// `SM_HOSTS`.
+/// their names, as in TensorFlow's `SageMakerClusterResolver`.
 ///
 /// # Errors
 /// [`EnvironmentError::Missing`], [`EnvironmentError::Invalid`].
@@ -29,8 +29,9 @@ pub fn sagemaker(
     port: u16,
 ) -> Result<Described, EnvironmentError> {
     let hosts = required(&variable, "SM_HOSTS", REMEDY)?;
-    let hosts: Vec<String> =
+    let mut hosts: Vec<String> =
         serde_json::from_str(&hosts).map_err(|error| invalid("SM_HOSTS", error))?;
+    hosts.sort();
     let current = required(&variable, "SM_CURRENT_HOST", REMEDY)?;
     let mut described = Described::default();
     for host in &hosts {
