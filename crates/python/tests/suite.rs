@@ -119,6 +119,7 @@ files! {
     test_environment_resolvers,
     test_errors,
     test_hostile,
+    test_hostile_server,
     test_html,
     test_itself,
     test_kube,

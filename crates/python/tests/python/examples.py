@@ -17,6 +17,7 @@ ASSUMED = {
     "python.md": "from pathlib import Path; from typing import Any, TypedDict; import longshore; "
     "cluster: longshore.Cluster; kubeconfig: Path",
     "python-kube.md": "from pathlib import Path; kubeconfig: Path",
+    "python-resolver.md": "import longshore; cluster: longshore.Cluster",
     "python-testing.md": "from typing import Any; my_operator: Any",
     "zenml.md": "from typing import Any; pipeline: Any",
     "cluster_resolver.py": "import longshore; cluster: longshore.Cluster",

@@ -1,4 +1,4 @@
-"""Runs the examples in the docstrings and in docs/python.md."""
+"""Runs the examples in the docstrings and in the documentation."""
 
 import doctest
 import importlib.util
@@ -45,6 +45,9 @@ class Documents(WithCluster):
 
     def test_the_guide(self) -> None:
         self.document("python.md")
+
+    def test_the_guide_to_tensorflows_resolvers(self) -> None:
+        self.document("python-resolver.md")
 
     def run_the_block(self, name: str) -> None:
         text = (DOCUMENTS / name).read_text()
