@@ -137,9 +137,7 @@ fn texts_of_others_do_not_control_the_terminal() {
         }
     }
     // They are shown, and not left out.
-    let described = machine
-        .longshore(&["describe", "pod", "evil-worker-0"])
-        .expect(0);
+    let described = machine.longshore(&["describe", "cm", "evil"]).expect(0);
     assert!(described.out.contains("^[[2J"), "{}", described.out);
     assert!(described.out.contains("\\u{202e}"), "{}", described.out);
 }
