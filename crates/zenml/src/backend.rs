@@ -7,12 +7,10 @@ use serde_json::{Map, Value};
 use super::{
     OrchestratorKubernetesBackend, PipelineConfig, ZenmlError,
     keys::{below, given, unknown_key},
-    pipeline::wrong,
+    values::wrong,
 };
 use longshore_launcher::config::Settings;
 
-/// ZenML's own class.
-pub(super) const KUBERNETES: &str = "zenml.backends.orchestrator.kubernetes.orchestrator_kubernetes_backend.OrchestratorKubernetesBackend";
 /// The class that runs pipelines in the current process, and is ZenML's default.
 const LOCAL: &str = "OrchestratorBaseBackend";
 const ARGS: &str = "backend.args";

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use longshore_model::name::NameError;
 
-use super::backend::KUBERNETES;
 use longshore_launcher::{
     bundle::BundleError,
     config::ConfigError,
@@ -14,6 +13,8 @@ use longshore_launcher::{
     submit::SubmitError,
 };
 
+/// ZenML's own class.
+const KUBERNETES: &str = "zenml.backends.orchestrator.kubernetes.orchestrator_kubernetes_backend.OrchestratorKubernetesBackend";
 /// Why a pipeline was not launched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

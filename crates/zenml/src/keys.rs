@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ZenmlError, pipeline::wrong};
+use super::{ZenmlError, values::wrong};
 use longshore_launcher::suggest::nearest;
 
 /// The version that ZenML 0.3 writes.

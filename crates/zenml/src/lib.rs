@@ -18,6 +18,7 @@ mod pipeline;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod values;
 mod yaml;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, str::FromStr};

@@ -141,7 +141,7 @@ ERRORS: dict[str, bytes] = {
     "a refusal of the token": http(b"{}", "401 Unauthorized", "application/json", 'WWW-Authenticate: Basic realm="x"'),
 }
 
-#: Answers that are not HTTP, or not as they say.
+#: Answers that are not HTTP, or whose heads are wrong.
 PROTOCOL: dict[str, Answer] = {
     "no answer": whole(b""),
     "another protocol": whole(b"SSH-2.0-OpenSSH_9.2\r\n"),
