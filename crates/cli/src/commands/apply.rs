@@ -53,7 +53,7 @@ pub(crate) struct ManifestArgs {
 #[command(after_help = "Examples:
   longshore create -f job.yaml
   longshore create -f job.yaml --dry-run --output yaml
-  cat *.yaml | longshore create -f - -n shop")]
+  cat job.yaml | longshore create -f - -n shop")]
 pub(crate) struct CreateArgs {
     #[command(flatten)]
     manifest: ManifestArgs,

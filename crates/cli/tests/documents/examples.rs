@@ -272,6 +272,11 @@ fn examples_of_runs() {
                     examples.run("longshore run examples/digits --role worker=1 -- true");
                     examples.run(text);
                 }
+                ("why" | "logs", text) if text.contains("sweep-*") => {
+                    examples.run("longshore run --no-code --name sweep -- echo done");
+                    examples.run(text);
+                    examples.run("longshore rm 'sweep-*' --force");
+                }
                 ("rm", text) => {
                     examples.run("longshore run --no-code --name sweep -- true");
                     examples.run(text);

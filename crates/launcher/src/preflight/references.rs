@@ -69,11 +69,16 @@ pub(crate) enum Found {
     There(BTreeSet<String>),
 }
 
+/// The ConfigMap with the certificates of the cluster, in each namespace.
+const ROOT_CA: &str = "kube-root-ca.crt";
+
 /// The objects that a pod requires.
 pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     let mut found: BTreeMap<(What, String), BTreeSet<String>> = BTreeMap::new();
     let mut add = |what: What, name: &str, keys: Vec<String>| {
-        if !name.is_empty() {
+        // The cluster itself creates it, perhaps a moment after the namespace.
+        let is_own = what == What::ConfigMap && name == ROOT_CA;
+        if !name.is_empty() && !is_own {
             let known = found.entry((what, name.to_owned())).or_default();
             known.extend(keys);
         }

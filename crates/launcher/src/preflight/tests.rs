@@ -377,7 +377,10 @@ fn missing_references() {
                 {"name": "B", "valueFrom": {"configMapKeyRef": {"name": "x", "key": "y", "optional": true}}},
                 {"name": "C", "value": "plain"},
             ],
-            "envFrom": [{"configMapRef": {"name": "settings"}}],
+            "envFrom": [
+                {"configMapRef": {"name": "settings"}},
+                {"configMapRef": {"name": "kube-root-ca.crt"}},
+            ],
         }],
     });
     let pod: PodSpec = serde_json::from_value(spec.clone()).unwrap();
