@@ -6,5 +6,6 @@ mod driver;
 #[allow(dead_code)]
 #[path = "../ui/fixture.rs"]
 mod fixture;
+mod hostile;
 mod pages;
 mod parts;

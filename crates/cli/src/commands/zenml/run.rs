@@ -256,12 +256,12 @@ fn report(launched: &Launched) {
         packed
             .warnings
             .iter()
-            .for_each(|warning| ui::warning(warning));
+            .for_each(ui::warning);
     }
     launched
         .warnings
         .iter()
-        .for_each(|warning| ui::warning(warning));
+        .for_each(ui::warning);
     ui::note(format!("{} {}", head("run"), launched.run.name.as_str()));
 }
 
