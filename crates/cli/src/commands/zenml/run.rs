@@ -253,15 +253,9 @@ impl Pipeline {
 fn report(launched: &Launched) {
     if let Some(packed) = &launched.packed {
         ui::note(format!("{} {}", head("code"), summary(packed, None, false)));
-        packed
-            .warnings
-            .iter()
-            .for_each(ui::warning);
+        packed.warnings.iter().for_each(ui::warning);
     }
-    launched
-        .warnings
-        .iter()
-        .for_each(ui::warning);
+    launched.warnings.iter().for_each(ui::warning);
     ui::note(format!("{} {}", head("run"), launched.run.name.as_str()));
 }
 
