@@ -101,6 +101,8 @@ pub(super) fn end_pod(cluster: &mut Cluster, uid: &str) {
 pub(super) struct Client {
     track: Track,
     pub(super) outcome: Option<Outcome>,
+    /// When it decided.
+    pub(super) decided: i64,
     is_listed: bool,
     known: BTreeMap<String, Value>,
     late: VecDeque<(i64, Seen)>,
@@ -118,6 +120,7 @@ impl Client {
         let mut client = Self {
             track,
             outcome: None,
+            decided: 0,
             is_listed: false,
             known: BTreeMap::new(),
             late: VecDeque::new(),
@@ -245,7 +248,7 @@ impl Client {
         if is_recorded {
             stop(cluster, &going_on, &decided);
         }
-        self.outcome = Some(decided);
+        (self.outcome, self.decided) = (Some(decided), cluster.now);
     }
 }
 
