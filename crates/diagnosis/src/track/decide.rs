@@ -8,8 +8,8 @@ use longshore_model::facts::PodFacts;
 use super::{
     Held, State, Step, Stuck, Track, finished,
     outcome::{
-        cancelled, job_outcome, not_started, noted_outcome, recorded, stopped_with_cluster,
-        succeeded, was_killed,
+        CANCELLED, cancelled, job_outcome, not_started, noted_outcome, recorded,
+        stopped_with_cluster, succeeded, was_killed,
     },
     waited,
 };
@@ -219,7 +219,7 @@ impl Track {
     /// matter.
     fn cancelled(&self) -> Option<Found> {
         let is_cancelled = self.jobs.values().any(JobEvidence::is_cancelled);
-        is_cancelled.then(|| (cancelled("the run was cancelled"), BTreeSet::new()))
+        is_cancelled.then(|| (cancelled(CANCELLED), BTreeSet::new()))
     }
 
     /// The run has no Jobs. If it was created a moment ago, the watch may not have reported them.

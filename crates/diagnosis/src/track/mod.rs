@@ -28,7 +28,7 @@ use crate::{
 };
 
 use blocked::{Held, Stuck};
-pub use outcome::recorded;
+pub use outcome::{known_end, recorded};
 pub use verdict::{Verdict, decide_now};
 
 /// An input of the state machine.

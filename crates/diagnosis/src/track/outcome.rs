@@ -94,6 +94,13 @@ pub fn recorded<'a>(jobs: impl IntoIterator<Item = &'a JobEvidence>) -> Option<O
     Some(noted_outcome(first))
 }
 
+/// The end of a run that its Jobs show without their pods: the recorded one, or that the user has
+/// cancelled the run before an end was recorded.
+pub fn known_end(jobs: &[JobEvidence]) -> Option<Outcome> {
+    let is_cancelled = jobs.iter().any(JobEvidence::is_cancelled);
+    recorded(jobs).or_else(|| is_cancelled.then(|| cancelled(CANCELLED)))
+}
+
 /// The outcome that was recorded on a Job when it was stopped. A run that was given up before
 /// its tasks started leaves no pods, and a failed one may have lost them.
 pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
@@ -128,6 +135,9 @@ pub(super) fn succeeded() -> Outcome {
 pub(super) fn not_started(explanation: Explanation) -> Outcome {
     explained(Ending::NotStarted, 4, explanation)
 }
+
+/// The reason of a run that was cancelled.
+pub(super) const CANCELLED: &str = "the run was cancelled";
 
 /// The outcome of a run that ended because the user wanted it.
 pub(super) fn cancelled(reason: &str) -> Outcome {

@@ -5,13 +5,15 @@ use longshore_client::Cluster;
 use longshore_diagnosis::{
     evidence::JobEvidence,
     outcome::{Ending, Outcome},
+    track,
 };
 
 use super::outage;
 use crate::{run::Run, runs};
 
 /// Records the outcome if it cannot be read from the Jobs and pods later, and stops the Jobs that
-/// are still active. Returns the outcome that another client has recorded before.
+/// are still active. Returns the outcome that another client has recorded before, or that the run was
+/// cancelled.
 pub(super) async fn stop_rest(
     cluster: &Cluster,
     run: &Run,
@@ -29,16 +31,22 @@ pub(super) async fn stop_rest(
         // A JobSet stops its service roles by itself.
         active.retain(|job| job.jobset().is_none() || !run.is_service(job));
     }
-    let mut recorded = None;
-    if is_recorded {
-        let record = || runs::record_end(cluster, run, &decided.outcome, now);
-        match outage::retry(record).await {
-            Ok(known) => recorded = known,
-            Err(error) => tracing::warn!(%error, "cannot record the end of the run"),
+    // The watch of the Jobs may not have seen that another client has cancelled the run.
+    let known = outage::retry(|| async move {
+        if is_recorded {
+            return runs::record_end(cluster, run, &decided.outcome, now).await;
         }
+        let jobs = run.found_jobs(cluster).await?;
+        Ok(track::known_end(&jobs))
+    });
+    let known = known.await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot record the end of the run");
+        None
+    });
+    if !matches!(&known, Some(known) if known.ending == Ending::Cancelled) {
+        stop_jobs(cluster, run, &active, decided, now).await;
     }
-    stop_jobs(cluster, run, &active, decided, now).await;
-    recorded
+    known
 }
 
 /// Stops Jobs.

@@ -16,7 +16,7 @@ use super::Run;
 const ATTEMPTS: u32 = 10;
 
 /// Records the end of a run on its first Job, before pods are stopped. The first client that does
-/// so decides: returns the outcome that another client has recorded.
+/// so decides: returns the outcome that another client has recorded, or that the run was cancelled.
 pub(crate) async fn record_end(
     cluster: &Cluster,
     run: &Run,
@@ -29,8 +29,8 @@ pub(crate) async fn record_end(
     let view = cluster.jobs().in_namespace(&run.namespace)?;
     for _ in 0..ATTEMPTS {
         let jobs = run.found_jobs(cluster).await?;
-        if let Some(recorded) = track::recorded(&jobs) {
-            return Ok(Some(recorded));
+        if let Some(known) = track::known_end(&jobs) {
+            return Ok(Some(known));
         }
         let Some(first) = jobs.iter().min_by_key(|job| &job.metadata.name) else {
             return Ok(None);

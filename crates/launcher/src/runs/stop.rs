@@ -141,7 +141,10 @@ async fn stop_ended(
     let Some(outcome) = ended else {
         return Ok(None);
     };
-    record_end(cluster, run, &outcome, now).await?;
+    let known = record_end(cluster, run, &outcome, now).await?;
+    if known.is_some_and(|known| known.ending == Ending::Cancelled) {
+        return Ok(None);
+    }
     // Jobs that complete once their pods are ended, unless this is not permitted.
     let mut unended: BTreeSet<Option<String>> = BTreeSet::new();
     let is_stopped = |pod: &PodFacts| {

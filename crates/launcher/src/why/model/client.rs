@@ -46,8 +46,8 @@ pub(super) fn pods(cluster: &Cluster) -> Vec<PodFacts> {
 
 /// Records the end of a run as clients do: the first one decides.
 pub(super) fn record(cluster: &mut Cluster, outcome: &Outcome) -> Outcome {
-    if let Some(recorded) = track::recorded(&jobs(cluster)) {
-        return recorded;
+    if let Some(known) = track::known_end(&jobs(cluster)) {
+        return known;
     }
     if matches!(outcome.ending, Ending::Succeeded | Ending::Failed) {
         let first = (0..cluster.jobs.len()).min_by_key(|job| cluster.role_name(*job));
@@ -101,8 +101,6 @@ pub(super) fn end_pod(cluster: &mut Cluster, uid: &str) {
 pub(super) struct Client {
     track: Track,
     pub(super) outcome: Option<Outcome>,
-    /// When it decided.
-    pub(super) decided: i64,
     is_listed: bool,
     known: BTreeMap<String, Value>,
     late: VecDeque<(i64, Seen)>,
@@ -120,7 +118,6 @@ impl Client {
         let mut client = Self {
             track,
             outcome: None,
-            decided: 0,
             is_listed: false,
             known: BTreeMap::new(),
             late: VecDeque::new(),
@@ -241,14 +238,15 @@ impl Client {
             Ending::Succeeded => lingers || !going_on.is_empty(),
             Ending::Failed | Ending::NotStarted => true,
         };
-        let decided = match is_recorded {
-            true => record(cluster, &outcome),
-            false => outcome,
+        let decided = match outcome.ending {
+            Ending::Cancelled => outcome,
+            _ if is_recorded => record(cluster, &outcome),
+            _ => track::known_end(&jobs(cluster)).unwrap_or(outcome),
         };
-        if is_recorded {
+        if is_recorded && decided.ending != Ending::Cancelled {
             stop(cluster, &going_on, &decided);
         }
-        (self.outcome, self.decided) = (Some(decided), cluster.now);
+        self.outcome = Some(decided);
     }
 }
 
