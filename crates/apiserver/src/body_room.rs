@@ -38,9 +38,10 @@ impl Held {
     fn take(&mut self, user: &User, bytes: usize) -> bool {
         let own = self.by_user.get(&user.name).copied().unwrap_or_default() + bytes;
         let total = self.total + bytes;
-        let fits = match user.groups.iter().any(|group| group == MASTERS) {
-            true => total <= limits::BODIES,
-            false => own <= limits::BODIES_OF_USER && total <= limits::BODIES / 4 * 3,
+        let fits = if user.groups.iter().any(|group| group == MASTERS) {
+            total <= limits::BODIES
+        } else {
+            own <= limits::BODIES_OF_USER && total <= limits::BODIES / 4 * 3
         };
         if fits {
             self.total = total;

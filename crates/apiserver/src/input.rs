@@ -20,7 +20,7 @@ pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 #[error("{0}")]
 pub(crate) struct BodyError(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
-/// There is no memory for a body.
+/// The error for a body that the server has no memory for.
 #[derive(Debug, thiserror::Error)]
 #[error("too many large requests are being received: try again")]
 pub(crate) struct NoRoom;

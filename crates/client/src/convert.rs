@@ -137,7 +137,7 @@ impl Cluster {
     /// kind that this crate does not know is looked up in the cluster.
     ///
     /// # Errors
-    /// Like [`Cluster::create`] for the kind, and as [`View::item_from`].
+    /// The same as [`Cluster::create`] for the kind, and as [`View::item_from`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

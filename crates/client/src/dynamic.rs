@@ -41,7 +41,7 @@ impl Cluster {
     /// ends the operation; the objects before it have been created.
     ///
     /// # Errors
-    /// Like [`manifest::read`] and [`Cluster::create`].
+    /// The same as [`manifest::read`] and [`Cluster::create`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -76,7 +76,7 @@ impl Cluster {
     /// and no others. `force` takes over fields of other managers.
     ///
     /// # Errors
-    /// Like [`Cluster::create`], and [`Error::conflicts`].
+    /// The same as [`Cluster::create`], and [`Error::conflicts`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -105,7 +105,7 @@ impl Cluster {
     /// creates them.
     ///
     /// # Errors
-    /// Like [`manifest::read`] and [`Cluster::apply`].
+    /// The same as [`manifest::read`] and [`Cluster::apply`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -152,7 +152,7 @@ impl Cluster {
     /// The view of an object of a manifest: in `namespace`, if its kind is namespaced.
     ///
     /// # Errors
-    /// Like [`Cluster::create`].
+    /// The same as [`Cluster::create`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -178,7 +178,7 @@ impl Cluster {
     /// the cluster's default, as in kubectl.
     ///
     /// # Errors
-    /// Like [`Cluster::create`].
+    /// The same as [`Cluster::create`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -203,7 +203,7 @@ impl Cluster {
     /// The view of an object.
     ///
     /// # Errors
-    /// Like [`Cluster::create`].
+    /// The same as [`Cluster::create`].
     pub async fn view_for(&self, data: &Value, namespace: Option<&str>) -> Result<View<Any>> {
         let word = |key: &str| {
             data.get(key)

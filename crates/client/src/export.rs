@@ -38,7 +38,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// and what is only valid for this object, such as its namespace, UID and node.
     ///
     /// # Errors
-    /// Like [`Item::raw`].
+    /// The same as [`Item::raw`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

@@ -234,7 +234,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// Parses the spec; an empty object if the kind has none.
     ///
     /// # Errors
-    /// Like [`Item::raw`].
+    /// The same as [`Item::raw`].
     pub fn spec(&self) -> Result<Value> {
         Ok(self
             .field(&["spec"])?

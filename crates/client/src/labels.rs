@@ -199,7 +199,7 @@ impl<K: Object, P: Part> Words<K, P> {
     /// Sets several in one request and returns the new item.
     ///
     /// # Errors
-    /// Like [`Words::set`]; then none is set.
+    /// The same as [`Words::set`]; then none is set.
     pub async fn set_many<Key, Val>(
         &self,
         words: impl IntoIterator<Item = (Key, Val)>,

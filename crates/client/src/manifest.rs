@@ -66,7 +66,7 @@ pub fn read(text: &str) -> Result<Vec<Value>> {
 /// shortly after its definition is created. Returns at once for other objects.
 ///
 /// # Errors
-/// Like [`Item::wait`].
+/// The same as [`Item::wait`].
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {

@@ -59,7 +59,7 @@ impl<K: Object> View<K> {
     /// Waits until an object is deleted.
     ///
     /// # Errors
-    /// Like [`View::wait`].
+    /// The same as [`View::wait`].
     pub async fn wait_gone(&self, name: &str, timeout: Duration) -> Result<()> {
         self.wait_for(name, timeout, " to be gone", |item| {
             item.is_none().then_some(())
@@ -140,7 +140,7 @@ impl<K: Object> Item<K> {
     /// the object is deleted. See [`until`](crate::until) for conditions.
     ///
     /// # Errors
-    /// Like [`View::wait`].
+    /// The same as [`View::wait`].
     pub async fn wait(
         &self,
         until: impl FnMut(&Self) -> bool + Send,
@@ -152,7 +152,7 @@ impl<K: Object> Item<K> {
     /// Waits until this object is deleted. Ignores a new object of the same name.
     ///
     /// # Errors
-    /// Like [`View::wait`].
+    /// The same as [`View::wait`].
     pub async fn wait_gone(&self, timeout: Duration) -> Result<()> {
         let gone = |item: Option<&Self>| {
             let same = item.is_some_and(|item| item.uid() == self.uid());

@@ -1,6 +1,6 @@
 //! Parts of the start that write objects. Webhooks and policies can refuse these writes, for
 //! example because a webhook's server ended with the last cluster. The API server starts
-//! nevertheless, so that they can be changed, and the parts try again, as those of Kubernetes do.
+//! nevertheless, so that they can be changed, and the parts try again, like the components of Kubernetes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Conditions of the embedded cluster's nodes, beside those of Kubernetes.
+//! Conditions of the embedded cluster's nodes, in addition to the conditions of Kubernetes.
 
 /// The type of the condition that is `False` if limits of CPU and memory are not enforced. Its message
 /// has the reason and the remedy.

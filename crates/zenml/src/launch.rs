@@ -77,7 +77,7 @@ impl OrchestratorKubernetesBackend {
     /// contains `backend.args.tar_path`, and otherwise with the image's code.
     ///
     /// # Errors
-    /// As [`run`](Self::run); [`ZenmlError::TarPath`].
+    /// The same as [`run`](Self::run); [`ZenmlError::TarPath`].
     pub async fn launch_job(
         &self,
         cluster: &Cluster,
@@ -107,7 +107,7 @@ impl OrchestratorKubernetesBackend {
     /// requests.
     ///
     /// # Errors
-    /// As [`run`](Self::run).
+    /// The same as [`run`](Self::run).
     pub async fn dry_run(
         &self,
         repository: &Path,

@@ -163,7 +163,7 @@ impl OrchestratorKubernetesBackend {
     /// The Job that [`launch_job`](Self::launch_job) creates for this config. Sends no requests.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan); [`ZenmlError::TarPath`].
+    /// The same as [`plan`](Self::plan); [`ZenmlError::TarPath`].
     pub fn create_job_object(&self, config: &PipelineConfig) -> Result<Job, ZenmlError> {
         let sent = config.sent()?;
         let bundle = sent.map(|(store, sha256)| described(&store, sha256));
@@ -175,7 +175,7 @@ impl OrchestratorKubernetesBackend {
     /// The specification of a pipeline's run, without labels. Sends no requests.
     ///
     /// # Errors
-    /// As [`plan`](Self::plan).
+    /// The same as [`plan`](Self::plan).
     pub fn spec(&self, config: &PipelineConfig) -> Result<RunSpec, ZenmlError> {
         shape::spec(self, config, &labels::Labels::default())
     }

@@ -1,5 +1,5 @@
 //! The HTTP client for object stores. It has the settings of the crate object_store, but follows no
-//! redirects: reqwest would send the token of a session, which is a header of its own, to the other
+//! redirects: reqwest would send the session token, which is in a separate header, to the other
 //! server, whose response would count as the store's.
 
 use std::time::Duration;

@@ -132,10 +132,10 @@ fn with_tool(error: Error, file: &Path, text: &str) -> Error {
     if stem.eq_ignore_ascii_case("kustomization") {
         return error.hint(RENDER_KUSTOMIZATION);
     }
-    match text.contains("{{") {
-        true => error.hint(RENDER_TEMPLATE),
-        false => error,
+    if text.contains("{{") {
+        return error.hint(RENDER_TEMPLATE);
     }
+    error
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -97,7 +97,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// What the nodes, which are all on this machine, report; `None` if there are none.
+    /// The report of the nodes, which are all on this machine; `None` if there are none.
     async fn of(cluster: &Cluster) -> Option<Self> {
         let nodes = cluster.nodes().list().await.ok()?.items;
         let reported = |node: &Item<Node>| node.condition(LIMITS_ENFORCED).ok().flatten();

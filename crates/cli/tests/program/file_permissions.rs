@@ -169,7 +169,7 @@ fn a_command_of_any_user_can_write_to_its_folder() {
     }
 }
 
-/// Those of the agent, such as /etc/hosts, and those of volumes.
+/// Files that the agent writes, such as /etc/hosts, and files of volumes.
 #[test]
 fn a_container_of_another_user_reads_its_files_whatever_the_umask_is() {
     let machine = Machine::new();

@@ -22,7 +22,7 @@ fn remove(folder: &Path) {
     });
 }
 
-/// How a folder is lost.
+/// The ways to lose a folder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Loss {
     Removed,

@@ -172,7 +172,7 @@ impl<K: Object> View<K> {
     /// Returns a copy of all objects that a watch updates in the background.
     ///
     /// # Errors
-    /// Like [`View::list`], at the first list.
+    /// The same as [`View::list`], at the first list.
     pub async fn cache(&self) -> Result<Cache<K>> {
         Cache::open(self.clone()).await
     }

@@ -18,8 +18,8 @@ use responses::{Aggregated, CoreVersions, Group, Groups, Resources, ServedKind};
 
 /// The remedy for a kind that the cluster does not serve.
 const LIST_HINT: &str = "`kubectl api-resources` lists the available kinds";
-/// The maximum size of a response in bytes: a thousand times that of a usual cluster. Several are
-/// read at once.
+/// The maximum size of a response in bytes, a thousand times the usual size. Several are read at
+/// once.
 const MAX_BYTES: usize = 32 << 20;
 const EMPTY_KIND: &str = "the kind is empty: give a name such as \"pods\", or \"v1\" and \"Pod\"";
 
@@ -58,7 +58,7 @@ impl Discovery {
     /// Returns the kind with this group, version and name.
     ///
     /// # Errors
-    /// Like [`Discovery::by_name`].
+    /// The same as [`Discovery::by_name`].
     pub(crate) async fn by_gvk(&self, transport: &Transport, gvk: &Gvk) -> Result<Arc<KindInfo>> {
         if gvk.kind.trim().is_empty() || gvk.version.trim().is_empty() {
             return Err(Error::Invalid(EMPTY_KIND.to_owned()));
@@ -86,7 +86,7 @@ impl Discovery {
     /// Returns a kind in each version that the cluster serves, the preferred one first.
     ///
     /// # Errors
-    /// Like [`Discovery::by_name`].
+    /// The same as [`Discovery::by_name`].
     pub(crate) async fn versions(
         &self,
         transport: &Transport,

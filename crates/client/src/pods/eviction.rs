@@ -68,7 +68,7 @@ impl Item<Pod> {
     /// Like [`View::evict`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::evict`].
+    /// The same as [`View::evict`].
     pub async fn evict(&self, options: &DeleteOptions) -> Result<()> {
         self.view().evict(self.name(), options).await
     }

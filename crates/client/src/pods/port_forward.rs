@@ -89,7 +89,7 @@ impl Item<Pod> {
     /// Like [`View::port_forward`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::port_forward`].
+    /// The same as [`View::port_forward`].
     pub fn port_forward(&self, port: u16) -> Result<PortForward> {
         self.view().port_forward(self.name(), port)
     }

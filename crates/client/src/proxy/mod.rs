@@ -127,7 +127,7 @@ impl ApiServerProxy {
     /// ```
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::get`].
+    /// The same as [`ApiServerProxy::get`].
     pub async fn get_as(&self, path: impl ApiPath, accept: &'static str) -> Result<Value> {
         let mut call = Self::call(Method::GET, path, &[])?;
         call.accept = accept;
@@ -147,7 +147,7 @@ impl ApiServerProxy {
     /// Sends a POST request, which creates an object.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::get`].
+    /// The same as [`ApiServerProxy::get`].
     pub async fn post(
         &self,
         path: impl ApiPath,
@@ -161,7 +161,7 @@ impl ApiServerProxy {
     /// Sends a PUT request, which replaces an object.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::get`].
+    /// The same as [`ApiServerProxy::get`].
     pub async fn put(
         &self,
         path: impl ApiPath,
@@ -175,7 +175,7 @@ impl ApiServerProxy {
     /// Sends a PATCH request, which changes an object.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::get`].
+    /// The same as [`ApiServerProxy::get`].
     pub async fn patch(
         &self,
         path: impl ApiPath,
@@ -191,7 +191,7 @@ impl ApiServerProxy {
     /// Sends a DELETE request. `body` may contain `DeleteOptions`.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::get`].
+    /// The same as [`ApiServerProxy::get`].
     pub async fn delete(
         &self,
         path: impl ApiPath,
@@ -222,7 +222,7 @@ impl ApiServerProxy {
     /// and the server's selectors; [`ProxyWatch::matching`] selects by any field.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::stream`].
+    /// The same as [`ApiServerProxy::stream`].
     pub async fn watch(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<ProxyWatch> {
         let call = Self::call(Method::GET, path, query)?.with("watch", "true");
         let response = self.transport.send(&call).await?;
@@ -233,7 +233,7 @@ impl ApiServerProxy {
     /// Like [`ApiServerProxy::watch`], for changes after a resource version.
     ///
     /// # Errors
-    /// Like [`ApiServerProxy::stream`]. If the version has expired, the first event has the type
+    /// The same as [`ApiServerProxy::stream`]. If the version has expired, the first event has the type
     /// `ERROR`, or the call returns an error with
     /// [`Error::is_expired`](crate::Error::is_expired).
     pub async fn watch_since(&self, path: impl ApiPath, version: &str) -> Result<ProxyWatch> {

@@ -56,7 +56,7 @@ impl<K: Object> Item<K> {
     /// Returns all owners of this object that still exist.
     ///
     /// # Errors
-    /// Like [`Item::owner`].
+    /// The same as [`Item::owner`].
     pub async fn owners(&self) -> Result<Vec<Item<Any>>> {
         let mut owners = Vec::new();
         for owner in &self.meta().owner_references {
@@ -79,7 +79,7 @@ impl<K: Object> Item<K> {
     /// Returns the objects of a kind that this object owns directly.
     ///
     /// # Errors
-    /// Like [`View::list`].
+    /// The same as [`View::list`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -118,7 +118,7 @@ impl<K: Object> Item<K> {
     /// Rust type here.
     ///
     /// # Errors
-    /// Like [`View::list`].
+    /// The same as [`View::list`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -156,7 +156,7 @@ impl<K: Object> Item<K> {
     /// an hour.
     ///
     /// # Errors
-    /// Like [`View::list`].
+    /// The same as [`View::list`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

@@ -27,7 +27,7 @@ macro_rules! pods {
             /// Returns its pods, in the order of the server.
             ///
             /// # Errors
-            /// Like [`View::list`](crate::View::list).
+            /// The same as [`View::list`](crate::View::list).
             pub async fn pods(&self) -> Result<Vec<Item<Pod>>> {
                 self.selected().await
             }
@@ -71,7 +71,7 @@ impl Item<Deployment> {
     /// Returns its ReplicaSets: one for each template in its history.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn replica_sets(&self) -> Result<Vec<Item<ReplicaSet>>> {
         let sets = narrow(self.cluster().replicasets(), self.selector()?);
         self.children_in(&sets).await
@@ -80,7 +80,7 @@ impl Item<Deployment> {
     /// Returns the pods of all its ReplicaSets.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn pods(&self) -> Result<Vec<Item<Pod>>> {
         let sets = self.replica_sets().await?;
         let uids: Vec<&str> = sets.iter().map(Item::uid).collect();
@@ -120,7 +120,7 @@ impl Item<CronJob> {
     /// Returns its Jobs that still exist.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn jobs(&self) -> Result<Vec<Item<Job>>> {
         self.children().await
     }
@@ -128,7 +128,7 @@ impl Item<CronJob> {
     /// Returns the pods of all its Jobs.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn pods(&self) -> Result<Vec<Item<Pod>>> {
         let jobs = self.jobs().await?;
         let uids: Vec<&str> = jobs.iter().map(Item::uid).collect();
@@ -158,7 +158,7 @@ impl Item<Service> {
     /// Returns the pods that its selector matches; none without a selector.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn pods(&self) -> Result<Vec<Item<Pod>>> {
         let selector = self.selector()?;
         if selector.is_everything() {
@@ -189,7 +189,7 @@ impl Item<Node> {
     /// Returns the pods that are bound to the node, in all namespaces.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     pub async fn pods(&self) -> Result<Vec<Item<Pod>>> {
         let here = FieldSelector::everything().with("spec.nodeName", self.name());
         Ok(self.cluster().pods().fields(here).list().await?.items)

@@ -10,6 +10,11 @@ use kube_client::client::Body;
 /// to return; a larger body more likely comes from a server that never ends it.
 pub(crate) const MAX_BODY_BYTES: usize = 256 << 20;
 
+/// From this size, a buffer gets room for the maximum size at once: allocators copy a buffer that
+/// grows, so that old and new ones would take several times the memory. Room that is not written to
+/// takes none.
+const LARGE_BYTES: usize = 16 << 20;
+
 /// The maximum size of the body of an error response, in bytes.
 const MAX_ERROR_BYTES: usize = 16 << 20;
 
@@ -38,9 +43,8 @@ pub(super) async fn read_error(response: Response<Body>) -> Bytes {
     begin.freeze()
 }
 
-/// Reads the whole body, at most `max_bytes`, into one buffer. The buffer grows in place and no chunks are
-/// kept, so that the memory in use stays close to the size of the body. The `expected` size in
-/// bytes is used if the response has no `Content-Length` header. `inspect` is called with the
+/// Reads the whole body, at most `max_bytes`, into one buffer. No chunks are kept, so that the memory
+/// in use stays close to the size of the body. The `expected` size in bytes is used if the response has no `Content-Length` header. `inspect` is called with the
 /// body read so far, after each chunk, until it returns false.
 pub(super) async fn read(
     response: Response<Body>,
@@ -70,7 +74,13 @@ pub(super) async fn read(
         match first.take() {
             // A body of a single chunk, as from a server in this process, is not copied.
             None if whole.is_empty() => first = Some(data),
-            None => whole.extend_from_slice(&data),
+            None => {
+                let needed = length + data.len();
+                if needed > whole.capacity() && needed > LARGE_BYTES {
+                    whole.reserve(max_bytes - length);
+                }
+                whole.extend_from_slice(&data);
+            }
             Some(earlier) => {
                 whole.reserve(declared.max(earlier.len() + data.len()));
                 whole.extend_from_slice(&earlier);

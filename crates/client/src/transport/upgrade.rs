@@ -10,7 +10,7 @@ impl Transport {
     /// Opens a WebSocket connection.
     ///
     /// # Errors
-    /// Like [`Transport::send`].
+    /// The same as [`Transport::send`].
     pub(crate) async fn upgrade(&self, call: &Call) -> Result<Connection> {
         let mut renewed = false;
         loop {

@@ -79,7 +79,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// Whether a condition is true. A missing condition is not.
     ///
     /// # Errors
-    /// Like [`Item::condition`].
+    /// The same as [`Item::condition`].
     pub fn holds(&self, kind: &str) -> Result<bool> {
         Ok(self.condition(kind)?.is_some_and(|found| found.holds()))
     }

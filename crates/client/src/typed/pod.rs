@@ -137,7 +137,7 @@ impl<C: Connection> Item<Pod, C> {
     /// Like [`Item::containers`], of the init containers.
     ///
     /// # Errors
-    /// Like [`Item::containers`].
+    /// The same as [`Item::containers`].
     pub fn init_containers(&self) -> Result<Vec<Container<C>>> {
         self.container_statuses("initContainerStatuses")
     }

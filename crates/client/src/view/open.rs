@@ -58,7 +58,7 @@ impl Cluster {
     /// cluster.
     ///
     /// # Errors
-    /// Like [`Cluster::kind`].
+    /// The same as [`Cluster::kind`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -121,7 +121,7 @@ impl<K: Object> Item<K> {
     /// Like [`View::api_paths`], of the item's kind.
     ///
     /// # Errors
-    /// Like [`View::api_paths`].
+    /// The same as [`View::api_paths`].
     pub async fn api_paths(&self) -> Result<Vec<String>> {
         self.cluster().api_paths(self.kind()).await
     }

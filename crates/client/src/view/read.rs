@@ -30,7 +30,7 @@ impl<K: Object> View<K> {
     /// Reads one object. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// Like [`View::fetch`], save for the object's absence.
+    /// The same as [`View::fetch`], save for the object's absence.
     pub async fn find(&self, name: &str) -> Result<Option<Item<K>>> {
         match self.fetch(name).await {
             Ok(item) => Ok(Some(item)),

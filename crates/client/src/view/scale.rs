@@ -64,7 +64,7 @@ impl<K: Object> View<K> {
     /// [`View::wait`] for that.
     ///
     /// # Errors
-    /// Like [`View::scale`].
+    /// The same as [`View::scale`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -115,7 +115,7 @@ impl<K: Object> Item<K> {
     /// Like [`View::scale`], of this object now.
     ///
     /// # Errors
-    /// Like [`View::scale`].
+    /// The same as [`View::scale`].
     pub async fn scale(&self) -> Result<Scale> {
         self.view().scale(self.name()).await
     }
@@ -123,7 +123,7 @@ impl<K: Object> Item<K> {
     /// Like [`View::set_scale`], of this object.
     ///
     /// # Errors
-    /// Like [`View::scale`].
+    /// The same as [`View::scale`].
     pub async fn set_scale(&self, replicas: u32) -> Result<Scale> {
         self.view().set_scale(self.name(), replicas).await
     }

@@ -92,7 +92,7 @@ impl<K: Object> View<K> {
     /// the table has the columns `Name` and `Created At`.
     ///
     /// # Errors
-    /// Like [`View::list`](crate::View::list).
+    /// The same as [`View::list`](crate::View::list).
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -117,7 +117,7 @@ impl<K: Object> View<K> {
     /// Returns at most the first `most` objects as a table.
     ///
     /// # Errors
-    /// Like [`View::table`].
+    /// The same as [`View::table`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -135,7 +135,7 @@ impl<K: Object> View<K> {
     /// Returns one object as a table.
     ///
     /// # Errors
-    /// Like [`View::fetch`](crate::View::fetch) and [`View::table`].
+    /// The same as [`View::fetch`](crate::View::fetch) and [`View::table`].
     pub async fn table_of(&self, name: &str) -> Result<Table> {
         self.tabled(Call::get(self.object_path(name)?)).await
     }

@@ -70,7 +70,7 @@ impl<K: Object> View<K> {
     /// Replaces only the status of an object.
     ///
     /// # Errors
-    /// Like [`View::replace`].
+    /// The same as [`View::replace`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -124,7 +124,7 @@ impl<K: Object> View<K> {
     /// name.
     ///
     /// # Errors
-    /// Like [`View::patch`]; [`Error::Invalid`] for data without a name, before
+    /// The same as [`View::patch`]; [`Error::Invalid`] for data without a name, before
     /// any request.
     pub async fn apply<Form>(
         &self,
@@ -150,7 +150,7 @@ impl<K: Object> View<K> {
     /// Patches only the status of an object.
     ///
     /// # Errors
-    /// Like [`View::patch`].
+    /// The same as [`View::patch`].
     pub async fn patch_status(&self, name: &str, patch: &Patch) -> Result<Item<K>> {
         self.patch_at(name, "/status", patch).await
     }

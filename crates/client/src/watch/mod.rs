@@ -144,7 +144,7 @@ impl<K: Object> View<K> {
     /// Watches changes after a resource version, of a [`List`] or an item.
     ///
     /// # Errors
-    /// Like [`View::watch`]. A version that the server no longer knows is no
+    /// The same as [`View::watch`]. A version that the server no longer knows is no
     /// error: the first event is then a `Resync`.
     pub async fn watch_since(&self, version: &str) -> Result<Watch<K>> {
         Watch::open(self.clone(), version.to_owned()).await
@@ -155,7 +155,7 @@ impl<K: Object> Item<K> {
     /// Watches changes to this object after this version.
     ///
     /// # Errors
-    /// Like [`View::watch_since`].
+    /// The same as [`View::watch_since`].
     pub async fn watch(&self) -> Result<Watch<K>> {
         let only = FieldSelector::everything().with("metadata.name", self.name());
         self.view().fields(only).watch_since(self.version()).await

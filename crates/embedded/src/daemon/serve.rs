@@ -143,7 +143,7 @@ pub async fn serve(
         }
         Err(error) => Err(error),
     };
-    // What is at the path of a folder that is gone belongs to another cluster.
+    // A folder at the path of one that is gone belongs to another cluster.
     let has_folder = cluster.has_folder();
     // The record is removed first, so that commands see a cluster that is stopping,
     // and wait.

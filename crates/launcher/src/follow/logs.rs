@@ -135,13 +135,13 @@ impl Logs {
         self.open.keys().any(|(uid, _)| pods.contains(uid))
     }
 
-    /// Whether a log of a pod that has ended is being read: it has an end, so silence does not
+    /// Returns true if a log of a pod that has ended is being read: it has an end, so silence does not
     /// mean that all of it was read.
     pub(super) fn is_any_open_of_ended(&self) -> bool {
         self.open.keys().any(|(uid, _)| self.has_ended(uid))
     }
 
-    /// Whether a pod has ended.
+    /// Returns true if a pod has ended.
     pub(super) fn has_ended(&self, uid: &str) -> bool {
         self.over.get(uid).is_some_and(|over| *over.borrow())
     }

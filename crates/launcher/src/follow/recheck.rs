@@ -11,7 +11,7 @@ use crate::run::Run;
 /// The timeout for listing all objects.
 const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Whether a list is requested, and whether the state is that of a list.
+/// A requested list, and the validity of the last one.
 #[derive(Debug, Default)]
 pub(super) struct Recheck {
     is_requested: bool,
@@ -25,7 +25,7 @@ pub(super) struct Listed {
 }
 
 impl Recheck {
-    /// Whether the state is that of a list, without later changes.
+    /// Returns true if the state comes from a list, without later changes.
     pub(super) fn is_listed(&self) -> bool {
         self.is_listed
     }

@@ -64,7 +64,7 @@ pub fn current(line: &str, columns: usize) -> String {
 /// ```
 /// use longshore_launcher::terminal_text::escaped;
 /// assert_eq!(escaped("a\x1b[2Jb\r\u{9b}c"), "a^[[2Jb^M\\u{9b}c");
-/// // What reverses the direction of the rest of the line.
+/// // A character that reverses the direction of the rest of the line.
 /// assert_eq!(escaped("a\u{202e}b"), "a\\u{202e}b");
 /// ```
 #[must_use]

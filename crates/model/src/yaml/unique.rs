@@ -29,7 +29,8 @@ impl<'de> Deserialize<'de> for Unique {
 
 /// Reads a value.
 struct Reader<'a> {
-    /// The key of the value, if it has occurred before. The error is that of the value, so that it has the line.
+    /// The key of the value, if it has occurred before. The error of the value
+    /// has the line.
     repeats: Option<&'a str>,
 }
 

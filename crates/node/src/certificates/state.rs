@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Whether a certificate must be requested: also after the clock was set back, because one
+    /// Returns true if a certificate must be requested: also after the clock was set back, because one
     /// from later times is not valid yet.
     pub(super) fn is_request_due(&self, now: Timestamp) -> bool {
         match self {

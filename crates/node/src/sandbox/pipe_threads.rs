@@ -28,7 +28,7 @@ use super::child;
 const STALL_TIME: Duration = Duration::from_millis(10);
 /// How long a thread waits for jobs before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(10);
-/// How often to try to start a thread while the system has no resources for one.
+/// The interval of attempts to start a thread while the system has no resources for one.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The stack of a thread; jobs are single system calls.
 const STACK_BYTES: usize = 128 * 1024;
@@ -111,7 +111,7 @@ impl PipeThreads {
         state.jobs.push_back(job);
         let has_thread = self.ensure_idle_thread(&mut state);
         if !has_thread && state.needs_leader() && Handle::try_current().is_err() {
-            // This thread may get stuck, unlike those of the runtime.
+            // This thread may get stuck, unlike a thread of the runtime.
             let job = state.jobs.pop_back();
             drop(state);
             if let Some(job) = job {

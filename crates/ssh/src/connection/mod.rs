@@ -130,7 +130,7 @@ impl Connection {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Whether another task may start. The tasks of closed channels count until they have ended.
+    /// Returns true if another task may start. The tasks of closed channels count until they have ended.
     fn has_room(&mut self) -> bool {
         self.forget_ended();
         self.tasks.len() < MAX_CHANNELS

@@ -225,7 +225,7 @@ impl Source {
     }
 }
 
-/// How logs are printed.
+/// The format of printed logs.
 struct Shown<'a> {
     cluster: &'a Cluster,
     namespace: &'a str,

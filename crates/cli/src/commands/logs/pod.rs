@@ -61,9 +61,10 @@ pub(super) async fn show(
 ) -> Result<()> {
     let options = args.options();
     let pods = cluster.pods().in_namespace(namespace)?;
-    match args.of_pod.all_containers {
-        true => show_all(&pods, name, &options, front).await,
-        false => show_one(&pods, name, &options, front).await,
+    if args.of_pod.all_containers {
+        show_all(&pods, name, &options, front).await
+    } else {
+        show_one(&pods, name, &options, front).await
     }
 }
 

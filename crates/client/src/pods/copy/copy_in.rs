@@ -95,7 +95,7 @@ impl Item<Pod> {
     /// Like [`View::copy_in`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::copy_in`].
+    /// The same as [`View::copy_in`].
     pub async fn copy_in(&self, from: &Path, to: &str, options: &CopyOptions) -> Result<Copied> {
         self.view().copy_in(self.name(), from, to, options).await
     }

@@ -70,7 +70,7 @@ impl Item<Pod> {
     /// Like [`View::copy_out`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::copy_out`].
+    /// The same as [`View::copy_out`].
     pub async fn copy_out(&self, from: &str, to: &Path, options: &CopyOptions) -> Result<Copied> {
         self.view().copy_out(self.name(), from, to, options).await
     }

@@ -143,7 +143,7 @@ impl Item<Pod> {
     /// Like [`View::logs_all`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::logs_all`].
+    /// The same as [`View::logs_all`].
     pub async fn logs_all(
         &self,
         options: &LogOptions,

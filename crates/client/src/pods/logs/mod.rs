@@ -64,7 +64,7 @@ impl View<Pod> {
     /// 1 MiB is split.
     ///
     /// # Errors
-    /// Like [`View::logs`].
+    /// The same as [`View::logs`].
     pub async fn log_lines(
         &self,
         name: &str,
@@ -85,7 +85,7 @@ impl Item<Pod> {
     /// Like [`View::logs`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::logs`].
+    /// The same as [`View::logs`].
     pub async fn logs(
         &self,
         options: &LogOptions,
@@ -96,7 +96,7 @@ impl Item<Pod> {
     /// Like [`View::log_lines`], for this pod.
     ///
     /// # Errors
-    /// Like [`View::logs`].
+    /// The same as [`View::logs`].
     pub async fn log_lines(
         &self,
         options: &LogOptions,

@@ -58,7 +58,7 @@ impl View<Pod> {
     /// included. The process has input only if the container's spec has `stdin: true`.
     ///
     /// # Errors
-    /// Like [`View::exec`].
+    /// The same as [`View::exec`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("while sleep 0.05; do echo tick; done", async |pods| {
@@ -80,7 +80,7 @@ impl View<Pod> {
     /// exit code other than 0 is not an error.
     ///
     /// # Errors
-    /// Like [`View::exec`] and [`Session::wait`].
+    /// The same as [`View::exec`] and [`Session::wait`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {
@@ -134,7 +134,7 @@ impl Item<Pod> {
     /// Like [`View::exec`], in this pod.
     ///
     /// # Errors
-    /// Like [`View::exec`].
+    /// The same as [`View::exec`].
     pub async fn exec<C>(
         &self,
         command: impl IntoIterator<Item = C>,
@@ -149,7 +149,7 @@ impl Item<Pod> {
     /// Like [`View::attach`], to this pod.
     ///
     /// # Errors
-    /// Like [`View::exec`].
+    /// The same as [`View::exec`].
     pub async fn attach(&self, options: &ExecOptions) -> Result<Session> {
         self.view().attach(self.name(), options).await
     }
@@ -157,7 +157,7 @@ impl Item<Pod> {
     /// Like [`View::output`], in this pod.
     ///
     /// # Errors
-    /// Like [`View::exec`].
+    /// The same as [`View::exec`].
     pub async fn output<C>(
         &self,
         command: impl IntoIterator<Item = C>,

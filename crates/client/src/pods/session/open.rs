@@ -63,7 +63,7 @@ impl Session {
     /// meanwhile. Can be called again if the future was dropped before its end.
     ///
     /// # Errors
-    /// Like [`Session::wait`].
+    /// The same as [`Session::wait`].
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {

@@ -101,7 +101,7 @@ impl<K: Object> View<K> {
     /// at most one object; with selectors, all objects are read.
     ///
     /// # Errors
-    /// Like [`View::list`].
+    /// The same as [`View::list`].
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

@@ -73,7 +73,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Compares values of a patch that has no text of its own: Go writes it.
+/// Compares values of a patch without text, for which Go's text is used.
 fn are_equal(found: &Value, given: &Value) -> bool {
     match (found, given) {
         (Value::Object(found), Value::Object(given)) => {

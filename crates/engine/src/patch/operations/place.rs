@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What reading a field that an object does not have returns.
+/// The value of a field that an object does not have.
 static NULL: Value = Value::Null;
 
 /// A place in a document: its object or list, and the last part of its path.

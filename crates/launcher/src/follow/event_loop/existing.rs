@@ -16,7 +16,7 @@ use crate::{
     task_logs::TaskLog,
 };
 
-/// What orders the attempts of a task: the time of creation has whole seconds.
+/// Orders the attempts of a task: the creation time has whole seconds.
 fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
     let pod = change.item().typed::<PodFacts>().ok();
     let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.attempts_before());

@@ -1,4 +1,4 @@
-//! The rules of the library that Kubernetes uses: the expectations are those of its code and of its
+//! The rules of the library that Kubernetes uses: the expectations come from its code and its
 //! own tests.
 
 use serde_json::{Value, json};
