@@ -10,6 +10,7 @@ mod many_pods;
 mod preflight;
 mod room;
 mod s3;
+mod short_runs;
 mod store;
 mod submit;
 mod supervise;
