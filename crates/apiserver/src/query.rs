@@ -19,7 +19,7 @@ impl Query {
                 .decode_utf8()
                 .map(|text| text.into_owned())
                 .map_err(|_| {
-                    StatusError::bad_request(format!("query parameter {part:?} is no UTF-8 text"))
+                    StatusError::bad_request(format!("query parameter {part:?} is not UTF-8 text"))
                 })
         };
         text.unwrap_or_default()

@@ -141,8 +141,11 @@ pub(crate) fn size(text: &str) -> std::result::Result<u64, String> {
         .parse::<Quantity>()
         .map_err(|error| error.to_string())?;
     let bytes = quantity.value();
-    if bytes < 1.0 || bytes >= 2_f64.powi(53) {
+    if bytes < 1.0 {
         return Err("a size is at least 1, as in 10Mi".to_owned());
+    }
+    if bytes >= 2_f64.powi(53) {
+        return Err("a size is less than 8Pi, as in 10Mi".to_owned());
     }
     #[allow(
         clippy::cast_possible_truncation,

@@ -246,7 +246,7 @@ impl std::str::FromStr for BuiltinKind {
         let found = Self::ALL.iter().find(is_called);
         found.copied().ok_or_else(|| {
             Error::Invalid(format!(
-                "{name:?} is no built-in kind: write it as Pod; Cluster::kind() finds custom ones"
+                "{name:?} is not a built-in kind: write it as Pod; Cluster::kind() finds custom ones"
             ))
         })
     }

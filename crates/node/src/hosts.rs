@@ -71,7 +71,7 @@ fn render<'a>(
         } = host;
         let _ = write!(text, "{address}\t");
         if *namespace == own.namespace {
-            // As with DNS, the hostname alone is no name of other pods.
+            // As with DNS, other pods do not know the hostname alone.
             if host == own {
                 let _ = write!(text, "{hostname} ");
             }

@@ -154,7 +154,7 @@ fn request(query: &Query, name: &str, now: Timestamp) -> Result<LogRequest, Stat
     let since_time = match query.get("sinceTime") {
         None => None,
         Some(text) => Some(longshore_model::time::parse(text).ok_or_else(|| {
-            StatusError::bad_request(format!("sinceTime: {text:?} is no RFC 3339 time"))
+            StatusError::bad_request(format!("sinceTime: {text:?} is not an RFC 3339 time"))
         })?),
     };
     if since_seconds.is_some() && since_time.is_some() {

@@ -81,7 +81,7 @@ pub(super) async fn port_forward(mut call: Call, target: Target) -> Reply {
     let ports = ports.map(|port| match port.parse() {
         Ok(port @ 1_u16..) => Ok(port),
         _ => Err(StatusError::bad_request(format!(
-            "ports: {port:?} is no port: give numbers from 1 to 65535"
+            "ports: {port:?} is not a port: give numbers from 1 to 65535"
         ))),
     });
     let ports = ports.collect::<Result<Vec<u16>, StatusError>>()?;

@@ -206,7 +206,7 @@ async fn problems_are_reported() {
         (
             format!("{PODS}/p:web/proxy/"),
             400,
-            "\"web\" of a pod is no port number",
+            "\"web\" of a pod is not a port number",
         ),
         (
             format!("{PODS}/gone/proxy/"),

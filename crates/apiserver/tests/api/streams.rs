@@ -251,7 +251,11 @@ async fn failed_upgrade_negotiations_are_rejected() {
             422,
             "ports: Required value",
         ),
-        (get("portforward?ports=70000"), 400, "\"70000\" is no port"),
+        (
+            get("portforward?ports=70000"),
+            400,
+            "\"70000\" is not a port",
+        ),
     ] {
         let request = request.body(Body::empty()).unwrap();
         let response = server.api.service().oneshot(request).await.unwrap();

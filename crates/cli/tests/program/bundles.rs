@@ -93,6 +93,9 @@ fn limits_persist_and_active_runs_keep_bundles_beyond_them() {
     let machine = machine();
     let up = machine.longshore(&["up", "--code-limit", "0"]).expect(2);
     assert!(up.err.contains("--code-limit"), "{}", up.err);
+    let up = ["up", "--kept-logs-limit", "99999999999999999999Gi"];
+    let refused = machine.longshore(&up).expect(2).err;
+    assert!(refused.contains("a size is less than 8Pi"), "{refused}");
     machine.longshore(&["up", "--code-limit", "1Mi"]).expect(0);
     run(
         &machine,

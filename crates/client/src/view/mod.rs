@@ -208,7 +208,7 @@ impl<K: Object> View<K> {
         // The rule of path segments. The server has stricter rules.
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']) {
             return Err(Error::Invalid(format!(
-                "{name:?} is no name of a {}",
+                "{name:?} is not the name of a {}",
                 info.singular
             )));
         }

@@ -280,7 +280,7 @@ async fn point_05_kinds_by_name_at_run_time() {
     assert_eq!(same.kind(), &*ConfigMap::info());
     let refused = invalid("configmap".parse::<BuiltinKind>());
     assert!(
-        refused.starts_with("\"configmap\" is no built-in kind"),
+        refused.starts_with("\"configmap\" is not a built-in kind"),
         "{refused}"
     );
 }

@@ -120,7 +120,7 @@ async fn point_15_fetch_uses_the_views_namespace() {
     assert!(gone.is_not_found(), "{gone}");
     for name in ["", "a/b", "..", "."] {
         let refused = invalid(fixture.view::<ConfigMap>().fetch(name).await);
-        assert_eq!(refused, format!("{name:?} is no name of a configmap"));
+        assert_eq!(refused, format!("{name:?} is not the name of a configmap"));
     }
     assert!(
         fixture

@@ -26,7 +26,7 @@ pub struct Quantity {
 /// A text that is not a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no quantity: write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
+    "{text:?} is not a quantity: write a number with an optional suffix, as in 500m, 1.5, 2Gi or 1e3"
 )]
 pub struct QuantityError {
     text: String,

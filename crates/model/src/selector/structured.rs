@@ -59,7 +59,7 @@ impl TryFrom<StructuredSelector> for LabelSelector {
                         selector: format!("{key} {other}"),
                         opening: String::new(),
                         problem: format!(
-                            "{other:?} is no operator: there are In, NotIn, Exists, DoesNotExist"
+                            "{other:?} is not an operator: there are In, NotIn, Exists, DoesNotExist"
                         ),
                     });
                 }

@@ -85,7 +85,7 @@ fn directive(patch: &Object) -> Result<Directive> {
                 Value::Object(patch.clone())
             ))),
         },
-        Some(other) => Err(wrong(format!("{PATCH} is no text: {other}"))),
+        Some(other) => Err(wrong(format!("{PATCH} is not text: {other}"))),
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) fn of_pod(
     let port = match location.port.as_str() {
         "" => first_port(&pod.value()).unwrap_or(if location.is_tls { 443 } else { 80 }),
         port => port.parse().map_err(|_| {
-            StatusError::bad_request(format!("port {port:?} of a pod is no port number"))
+            StatusError::bad_request(format!("port {port:?} of a pod is not a port number"))
         })?,
     };
     Destination::new(&pod, port).ok_or_else(|| StatusError::bad_request("address not allowed"))

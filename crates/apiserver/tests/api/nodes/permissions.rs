@@ -48,7 +48,7 @@ async fn nodes_read_what_their_pods_use() {
             assert_eq!(node.get(path).await, expected, "{when}: {path}");
         }
     };
-    codes(&n1, 403, "there is no pod").await;
+    codes(&n1, 403, "there is not a pod").await;
     server.made(PODS, pod("p", "", spec.clone())).await;
     codes(&n1, 403, "the pod has no node").await;
     let target = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}});

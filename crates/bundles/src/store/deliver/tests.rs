@@ -239,7 +239,7 @@ fn describing_a_delivery_sends_no_requests() {
 
 async fn signed(store: &str, settings: &[(&str, &str)]) -> Result<SignedUrl, StoreError> {
     let Ok(Store::Remote(remote)) = Store::parse(store) else {
-        panic!("{store} is no remote store");
+        panic!("{store} is not a remote store");
     };
     let settings: Vec<(String, String)> = settings
         .iter()

@@ -11,7 +11,7 @@ fn the_span_of_a_run_is_that_of_its_pods() {
     let job: JobEvidence = serde_json::from_value(created).unwrap();
     let pod = |index: u32, seen: Seen| match seen {
         Seen::Pod(pod) => *pod,
-        _ => panic!("{index} is no pod"),
+        _ => panic!("{index} is not a pod"),
     };
     let pods = [
         pod(0, super::pod("main", 0, ended(0, 7))),

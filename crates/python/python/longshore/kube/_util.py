@@ -156,7 +156,7 @@ def _exactly(key: str, value: str, what: str) -> str:
     elif not _LABEL.fullmatch(value):
         raise ValueError(f"{value!r} is no value of a label: give a selector with operators as a text")
     if re.search(r"[,=!\s]", key):
-        raise ValueError(f"{key!r} is no name of a {what}: give a selector with operators as a text")
+        raise ValueError(f"{key!r} is not the name of a {what}: give a selector with operators as a text")
     return f"{key}={value}"
 
 
