@@ -31,15 +31,13 @@ pub(crate) async fn choose<'a>(
     let me = runs::whose(cluster, all, &words, access.users()).await?;
     let mut chosen: Vec<&RunSummary> = Vec::new();
     for word in words {
-        let found = match runs::is_pattern(word) {
-            true => {
-                let (found, left) = runs::matching(all, namespace, word, me.as_ref())?;
-                owners::note_left(&left);
-                found
-            }
-            false => vec![runs::pick(all, namespace, word, me.as_ref())?],
-        };
-        found.into_iter().for_each(|run| add(&mut chosen, run));
+        if runs::is_pattern(word) {
+            let (found, left) = runs::matching(all, namespace, word, me.as_ref())?;
+            owners::note_left(&left);
+            found.into_iter().for_each(|run| add(&mut chosen, run));
+        } else {
+            add(&mut chosen, runs::pick(all, namespace, word, me.as_ref())?);
+        }
     }
     Ok(chosen)
 }
@@ -109,10 +107,10 @@ pub(crate) fn are_several(words: &[String]) -> bool {
 
 /// The parts of a word between commas, which names do not contain. Patterns may: `{a,b}`.
 pub(crate) fn split(word: &str) -> Vec<&str> {
-    match word.contains('{') {
-        true => vec![word],
-        false => word.split(',').map(str::trim).collect(),
+    if word.contains('{') {
+        return vec![word];
     }
+    word.split(',').map(str::trim).collect()
 }
 
 /// Acts on each run, on some at the same time. Reports each failure and continues with the others.

@@ -71,7 +71,7 @@ fn render<'a>(
         } = host;
         let _ = write!(text, "{address}\t");
         if *namespace == own.namespace {
-            // As with DNS, other pods do not know the hostname alone.
+            // As with DNS, a bare hostname resolves only to the pod itself.
             if host == own {
                 let _ = write!(text, "{hostname} ");
             }
