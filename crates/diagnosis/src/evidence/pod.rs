@@ -72,6 +72,11 @@ pub trait RunPod {
     #[must_use]
     fn failed_init(&self) -> Option<(&str, &Terminated)>;
 
+    /// Returns true for an init container with this name that is a sidecar: it runs beside the command, and
+    /// is restarted when it ends.
+    #[must_use]
+    fn is_sidecar(&self, name: &str) -> bool;
+
     /// When the command, or the init container that failed, ended.
     #[must_use]
     fn finished_at(&self) -> Option<Timestamp>;
@@ -210,17 +215,18 @@ impl RunPod for PodFacts {
 
     fn failed_init(&self) -> Option<(&str, &Terminated)> {
         // Sidecars are ended with the pod, or restarted.
-        let is_sidecar = |name: &str| {
-            let mut inits = self.spec.init_containers.iter();
-            inits.any(|init| init.name == name && init.restart_policy == "Always")
-        };
         let inits = self.status.init_container_statuses.iter();
         inits
-            .filter(|status| !is_sidecar(&status.name))
+            .filter(|status| !self.is_sidecar(&status.name))
             .find_map(|status| {
                 let ended = status.state.terminated.as_ref()?;
                 (ended.exit_code != 0).then_some((status.name.as_str(), ended))
             })
+    }
+
+    fn is_sidecar(&self, name: &str) -> bool {
+        let mut inits = self.spec.init_containers.iter();
+        inits.any(|init| init.name == name && init.restart_policy == "Always")
     }
 
     fn failures_before(&self) -> u32 {

@@ -16,19 +16,15 @@ fn of_pod(pod: &PodFacts) -> Option<String> {
     if pod.is_over() || pod.has_started() {
         return None;
     }
-    let is_sidecar = |name: &str| {
-        let mut inits = pod.spec.init_containers.iter();
-        inits.any(|init| init.name == name && init.restart_policy == "Always")
-    };
     let running = pod.status.init_container_statuses.iter();
     let mut running = running.filter(|status| status.state.running.is_some());
     let blocking =
-        running.find(|status| !is_sidecar(&status.name) || status.started != Some(true))?;
+        running.find(|status| !pod.is_sidecar(&status.name) || status.started != Some(true))?;
     let name = blocking.name.as_str();
     if matches!(name, names::FETCH | names::FETCH_DATA) {
         return None;
     }
-    Some(match is_sidecar(name) {
+    Some(match pod.is_sidecar(name) {
         true => {
             format!("the sidecar {name:?} has not started: its startup probe has not succeeded yet")
         }

@@ -127,12 +127,29 @@ fn unscheduled(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation
     Some(schedule::unscheduled(pod, message, cluster))
 }
 
-/// Returns true if no container of a pod has started, not even an init container.
+/// Returns true if no container of a pod has started, not even an init container; or if a sidecar does not
+/// start, which nothing else limits.
 pub(crate) fn is_idle(pod: &PodFacts) -> bool {
-    let has_begun = pod
-        .statuses()
-        .any(|status| status.state.running.is_some() || status.state.terminated.is_some());
-    !has_begun && !pod.is_over()
+    let has_begun = pod.statuses().any(has_begun);
+    (!has_begun || unstarted_sidecar(pod).is_some()) && !pod.is_over()
+}
+
+fn has_begun(status: &ContainerStatus) -> bool {
+    status.state.running.is_some() || status.state.terminated.is_some()
+}
+
+/// The sidecar whose start the next container of the pod waits for: it runs, but its startup probe has
+/// not succeeded, or it ends again and again.
+fn unstarted_sidecar(pod: &PodFacts) -> Option<&str> {
+    if pod.has_started() {
+        return None;
+    }
+    let mut begun = pod.status.init_container_statuses.iter();
+    let waits = |status: &&ContainerStatus| {
+        let has_begun = has_begun(status) || status.last_state.terminated.is_some();
+        has_begun && pod.is_sidecar(&status.name) && status.started != Some(true)
+    };
+    begun.find(waits).map(|status| status.name.as_str())
 }
 
 /// The explanation for a pod that has not started in time, without a known cause.
@@ -146,11 +163,14 @@ pub(crate) fn slow(pod: &PodFacts, limit: Duration, cluster: &ClusterEvidence) -
     let state = waiting
         .map(|waiting| waiting.reason.as_str())
         .find(|reason| !reason.is_empty());
-    let cause = format!(
-        "it did not start within {} s ({})",
-        limit.as_secs(),
-        state.unwrap_or("no reason given")
-    );
+    let limit = limit.as_secs();
+    let cause = match unstarted_sidecar(pod) {
+        Some(sidecar) => format!("its sidecar {sidecar:?} did not start within {limit} s"),
+        None => format!(
+            "it did not start within {limit} s ({})",
+            state.unwrap_or("no reason given")
+        ),
+    };
     let remedy = format!(
         "check its events, `longshore describe pod {}`; or raise `start_timeout`",
         pod.metadata.name

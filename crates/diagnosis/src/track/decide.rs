@@ -33,41 +33,31 @@ impl Track {
             .recorded_end()
             .or_else(|| self.cluster_stopped())
             .or_else(|| self.cancelled());
-        // The pods whose logs belong to it may not be seen yet.
         let found = seen
-            .map(|found| (found, true))
             .or_else(|| self.first_end())
-            .or_else(|| Some((self.success()?, false)))
-            .or_else(|| Some((self.removed()?, true)))
-            .or_else(|| Some((self.stopped().or_else(|| self.not_started(now))?, true)));
-        if let Some(((outcome, evidence), unseen)) = found {
+            .or_else(|| self.success())
+            .or_else(|| self.removed())
+            .or_else(|| self.stopped())
+            .or_else(|| self.not_started(now));
+        if let Some((outcome, evidence)) = found {
             self.decided = true;
-            steps.push(Step::Decided {
-                outcome,
-                evidence,
-                unseen,
-            });
+            steps.push(Step::Decided { outcome, evidence });
         }
     }
 
     /// The first of the ends that do not exclude each other: a service role may fail, or a deadline
     /// pass, before or after all commands have succeeded.
-    fn first_end(&self) -> Option<(Found, bool)> {
-        let success = self.commands_succeeded();
-        // The end of pods may not be seen yet.
-        let overdue = self.overdue().map(|(at, found)| (at, found, true));
-        let failure = self.failed_task().map(|(at, found)| (at, found, false));
-        // The pods with the cause may not be seen yet.
-        let of_job = self.failed_job().map(|(at, found)| (at, found, true));
+    fn first_end(&self) -> Option<Found> {
         // Of ends at once: tasks that a deadline ends may still exit with 0, and a pod shows more
         // than its Job.
-        let ends = overdue
-            .into_iter()
-            .chain(success)
-            .chain(failure)
-            .chain(of_job);
-        let (_, found, unseen) = ends.min_by_key(|(at, ..)| *at)?;
-        Some((found, unseen))
+        let ends = [
+            self.overdue(),
+            self.commands_succeeded(),
+            self.failed_task(),
+            self.failed_job(),
+        ];
+        let (_, found) = ends.into_iter().flatten().min_by_key(|(at, _)| *at)?;
+        Some(found)
     }
 
     /// The end that a client recorded before it stopped the pods that showed it.
@@ -98,13 +88,13 @@ impl Track {
 
     /// The commands of all tasks have succeeded, each before the deletion of its pod was requested. Whatever
     /// becomes of the pods and of the Jobs afterwards does not matter: other containers may fail,
-    /// or not end until a deadline. Returns also whether pods are missing that show it.
-    fn commands_succeeded(&self) -> Option<(Timestamp, Found, bool)> {
+    /// or not end until a deadline.
+    fn commands_succeeded(&self) -> Option<(Timestamp, Found)> {
         let has_succeeded = |pod: &&&PodFacts| {
             let is_whole = pod.metadata.deletion_timestamp.is_none();
             pod.has_succeeded() && (is_whole || pod.ended_by_itself())
         };
-        let (mut last, mut unseen) = (None, false);
+        let mut last = None;
         for role in self.roles.iter().filter(|role| !role.service) {
             let attempts = self.attempts(&role.name);
             let job = self.jobs.get(&role.name);
@@ -118,7 +108,6 @@ impl Track {
                     Some(pod) => finished(pod),
                     None => {
                         let is_completed = completed.get(index as usize) == Some(&true);
-                        unseen = true;
                         let by_job = complete.map(|job| job.over_since());
                         by_job
                             .or(is_completed.then_some(None))?
@@ -128,7 +117,7 @@ impl Track {
                 last = last.max(Some(at));
             }
         }
-        Some((last?, (succeeded(), self.pods_of_own_roles()), unseen))
+        Some((last?, (succeeded(), self.pods_of_own_roles())))
     }
 
     /// The task that failed first. Tasks that were killed as a consequence end later, or in the
@@ -155,11 +144,36 @@ impl Track {
         // A run of independent tasks goes on until the last one has ended.
         let mut independent = self.jobs.values().filter(|job| job.is_independent());
         let at = match independent.next() {
-            None if is_cause => finished(pod),
-            _ => Timestamp::MAX,
+            Some(_) => self.all_ended_at(),
+            None => is_cause.then(|| finished(pod)),
         };
+        let at = at.unwrap_or(Timestamp::MAX);
         let outcome = self.failed_outcome(pod, others, None);
         Some((at, (outcome, BTreeSet::from([pod.metadata.uid.clone()]))))
+    }
+
+    /// When the last task ended; `None` if one goes on, waits for a restart, or is gone with the time of
+    /// its end.
+    fn all_ended_at(&self) -> Option<Timestamp> {
+        let mut last = Timestamp::MIN;
+        for role in self.roles.iter().filter(|role| !role.service) {
+            let attempts = self.attempts(&role.name);
+            for (index, state) in (0..).zip(self.states(role)) {
+                let ended = match state {
+                    State::Failed {
+                        pod,
+                        is_cause: true,
+                    } => Some(pod),
+                    State::Succeeded => {
+                        let mut pods = attempts.get(&index).into_iter().flatten();
+                        pods.find(|pod| pod.has_succeeded()).copied()
+                    }
+                    _ => return None,
+                };
+                last = last.max(ended.map_or(last, finished));
+            }
+        }
+        Some(last)
     }
 
     /// Returns true if independent tasks of the role have not ended, and its Job neither.
@@ -222,7 +236,7 @@ impl Track {
         is_cancelled.then(|| (cancelled(CANCELLED), BTreeSet::new()))
     }
 
-    /// The run has no Jobs. If it was created a moment ago, the watch may not have reported them.
+    /// The run has no Jobs.
     fn removed(&self) -> Option<Found> {
         let is_removed = self.jobs.is_empty() && !self.all_done();
         is_removed.then(|| (cancelled("the run was removed"), BTreeSet::new()))

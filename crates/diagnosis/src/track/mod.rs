@@ -86,15 +86,13 @@ pub enum Step {
         /// The uid of the pod.
         uid: String,
     },
-    /// The outcome is decided.
+    /// The outcome is decided. Watches lag behind, each on its own: a caller that follows watches lists
+    /// all objects, and evaluates them again ([`Track::reconsider`]), before it acts on the outcome.
     Decided {
         /// The outcome.
         outcome: Outcome,
         /// The uids of the pods whose logs belong to the decision and must be read to the end.
         evidence: BTreeSet<String>,
-        /// True if it depends on missing pods or Jobs. The watch may lag behind, for example after
-        /// an outage of the server.
-        unseen: bool,
     },
 }
 

@@ -1,5 +1,5 @@
-//! Lists the objects of a run again, because its watches may lag behind: before a task is given
-//! up, it may have started, or a failed pod may exist.
+//! Lists the objects of a run before its end is decided, because its watches may lag behind: a task
+//! that is given up may have started, a Job may fail for a pod that is not seen yet.
 
 use std::time::Duration;
 

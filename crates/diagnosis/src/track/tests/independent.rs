@@ -118,3 +118,28 @@ fn tasks_beyond_the_parallelism_do_not_need_a_cause() {
     track.see(pod("main", 1, ended(0, 61)), at(61));
     assert!(track.needs_cause(at(62)), "the next pod does not exist");
 }
+
+#[test]
+fn a_deadline_after_the_end_of_all_tasks_is_not_the_cause() {
+    let late = json!({"conditions": [{
+        "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "",
+        "lastTransitionTime": at(20).to_string(),
+    }]});
+    let ending = |limit: u32| {
+        let mut track = tracked(2, limit, 2);
+        track.see(pod("main", 0, ended(0, 5)), at(5));
+        track.see(pod("main", 1, ended(3, 9)), at(9));
+        // Another container runs on beside the failed command until the deadline.
+        let steps = track.see(sweep(2, limit, 2, late.clone()), at(20));
+        let (found, _) = outcome(&steps)?;
+        Some(found.exit_code)
+    };
+    assert_eq!(ending(1), Some(1), "the task waited for its restart");
+    let mut done = tracked(2, 0, 2);
+    done.see(pod("main", 0, ended(0, 5)), at(5));
+    let steps = done.see(pod("main", 1, ended(3, 9)), at(9));
+    assert_eq!(outcome(&steps).map(|(found, _)| found.exit_code), Some(3));
+    done.reconsider();
+    let steps = done.see(sweep(2, 0, 2, late), at(20));
+    assert_eq!(outcome(&steps).map(|(found, _)| found.exit_code), Some(3));
+}

@@ -5,6 +5,7 @@ mod cancellation;
 mod failure;
 mod independent;
 mod retries;
+mod sidecars;
 mod span;
 mod success;
 mod waiting;

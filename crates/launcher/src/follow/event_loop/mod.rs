@@ -283,14 +283,12 @@ impl EventLoop {
                     }
                 }
                 Step::Ended { uid } => self.logs.pod_ended(&uid),
-                // The watches may lag behind.
-                Step::Decided { unseen: true, .. } if !self.recheck.is_listed() => {
+                // The watches may lag behind, each on its own.
+                Step::Decided { .. } if !self.recheck.is_listed() => {
                     self.track.reconsider();
                     self.recheck.request();
                 }
-                Step::Decided {
-                    outcome, evidence, ..
-                } => self.decide(outcome, evidence).await,
+                Step::Decided { outcome, evidence } => self.decide(outcome, evidence).await,
             }
         }
         Ok(())

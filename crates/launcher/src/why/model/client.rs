@@ -190,17 +190,14 @@ impl Client {
 
     fn see(&mut self, seen: Seen, cluster: &mut Cluster) {
         for step in self.track.see(seen, at(cluster.now)) {
-            let Step::Decided {
-                outcome, unseen, ..
-            } = step
-            else {
+            let Step::Decided { outcome, .. } = step else {
                 continue;
             };
-            if unseen && !self.is_listed {
+            if self.is_listed {
+                self.decide(outcome, cluster);
+            } else {
                 self.track.reconsider();
                 self.list(cluster);
-            } else {
-                self.decide(outcome, cluster);
             }
         }
     }
@@ -269,8 +266,9 @@ pub(super) fn oracle(
         for index in 0..spec.tasks.len() {
             let own = cluster.ends.iter();
             let own = own.filter(|end| end.role == role && end.index == index);
+            let own: Vec<_> = own.collect();
             let (mut failures, mut success, mut failure) = (0, None, None::<(i64, i32, bool)>);
-            for end in own {
+            for end in &own {
                 if end.code == 0 {
                     success.get_or_insert(end.at);
                 } else if !(end.is_disrupted && limit > 0) {
@@ -282,8 +280,11 @@ pub(super) fn oracle(
             }
             if let Some((at, code, is_killed)) = failure {
                 failed.push((at, code, is_killed));
-                // Of a pod that another client deletes, only its Job is left.
-                failed.extend(is_killed.then_some((at, 1, true)));
+                // Of a pod that another client deletes, only its Job is left, and earlier pods of the task.
+                if is_killed {
+                    let earlier = own.iter().map(|end| end.code).filter(|code| *code != 0);
+                    failed.extend(earlier.chain([1]).map(|code| (at, code, true)));
+                }
             }
             if !spec.is_service {
                 succeeded.push(success);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code)]
 
 pub(crate) mod run;
+mod watched_objects;
 
 use std::{
     collections::VecDeque,
@@ -23,6 +24,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use longshore_client::Cluster;
 use serde_json::{Value, json};
+use watched_objects::WatchedObjects;
 
 /// The response to a request.
 pub(crate) enum Answer {
@@ -57,6 +59,7 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 #[derive(Clone)]
 pub(crate) struct Fake {
     handler: Arc<Handler>,
+    watched: Arc<Mutex<WatchedObjects>>,
     pub(crate) requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
@@ -71,6 +74,7 @@ impl Fake {
         };
         Self {
             handler: Arc::new(handler),
+            watched: Arc::default(),
             requests: Arc::default(),
         }
     }
@@ -134,7 +138,10 @@ where
                 (fake.handler)(&request)
             };
             let (code, pieces) = match answer {
-                Answer::Json(code, value) => (code, stream::iter([Ok(value.to_string())]).boxed()),
+                Answer::Json(code, mut value) => {
+                    fake.watched.lock().unwrap().update(&request, &mut value);
+                    (code, stream::iter([Ok(value.to_string())]).boxed())
+                }
                 Answer::Stream(pieces, end) => {
                     let pieces = stream::iter(pieces.into_iter().map(Ok));
                     let rest = match end {
@@ -149,6 +156,9 @@ where
                     return Err(io::Error::from(io::ErrorKind::ConnectionRefused));
                 }
             };
+            let pieces = pieces.inspect_ok(move |piece| {
+                fake.watched.lock().unwrap().see(&request, piece);
+            });
             let frames = pieces.map_ok(|piece| Frame::data(Bytes::from(piece)));
             let body = StreamBody::new(frames).boxed_unsync();
             let response = Response::builder().status(code);
