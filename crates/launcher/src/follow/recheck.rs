@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use longshore_client::{Cluster, Item, kinds};
+use longshore_client::{Cluster, Error, Item, kinds};
 use tokio::time::timeout;
 
 use crate::run::Run;
@@ -53,25 +53,32 @@ impl Recheck {
     }
 }
 
-/// Lists all Jobs and then all pods; `None` if the cluster does not answer. A pod that a Job counts as
-/// ended has ended in the later list.
-pub(super) async fn list(cluster: &Cluster, run: &Run) -> Option<Listed> {
-    let (pods, jobs) = (run.pods(cluster).ok()?, run.jobs(cluster).ok()?);
-    let both = async {
-        let jobs = jobs.list().await?;
-        Ok((jobs, pods.list().await?))
-    };
-    let listed: Result<_, longshore_client::Error> = timeout(LIST_TIMEOUT, both).await.ok()?;
-    match listed {
-        Ok((jobs, pods)) => Some(Listed {
-            pods: pods.items,
-            jobs: jobs.items,
-        }),
-        Err(error) => {
+/// The answer to the request for a list.
+pub(super) enum Answer {
+    Listed(Listed),
+    /// The permission to list was withdrawn: only the watches are left.
+    Forbidden,
+    /// The cluster does not answer, or reports that it cannot.
+    Away,
+}
+
+/// Lists all Jobs and then all pods. A pod that a Job counts as ended has ended in the later list.
+pub(super) async fn list(cluster: &Cluster, run: &Run) -> Answer {
+    match timeout(LIST_TIMEOUT, listed(cluster, run)).await {
+        Ok(Ok(listed)) => Answer::Listed(listed),
+        Ok(Err(error)) if error.is_forbidden() => Answer::Forbidden,
+        Ok(Err(error)) => {
             tracing::debug!(%error, "cannot list the run's objects again");
-            None
+            Answer::Away
         }
+        Err(_) => Answer::Away,
     }
+}
+
+async fn listed(cluster: &Cluster, run: &Run) -> Result<Listed, Error> {
+    let jobs = run.jobs(cluster)?.list().await?.items;
+    let pods = run.pods(cluster)?.list().await?.items;
+    Ok(Listed { pods, jobs })
 }
 
 #[cfg(test)]

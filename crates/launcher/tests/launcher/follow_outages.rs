@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
-use longshore_launcher::FollowOptions;
+use longshore_launcher::{Event, Follow, FollowOptions, explain::Cause};
 use serde_json::json;
 
 use super::{
@@ -192,5 +192,44 @@ async fn a_failed_job_is_only_reported_after_its_pods_were_listed_again() {
         });
         let (_, outcome) = follow(&fake, &run(&[("main", 1, false)])).await;
         assert_eq!(outcome.exit_code, code, "{outcome:?}");
+    }
+}
+
+/// The end of a run is decided on a list: while the cluster cannot be listed, this is reported; without the
+/// permission, the watches decide.
+#[tokio::test]
+async fn the_end_waits_for_a_list_unless_it_is_forbidden() {
+    for is_forbidden in [false, true] {
+        let begin = Instant::now();
+        let running = pod("main", "8", json!({"running": {}}), "Running");
+        let change = event("MODIFIED", ended("main", 7));
+        let fake = cluster(vec![job("main")], vec![running], vec![change], |_| {
+            whole_log()
+        });
+        let lists = AtomicUsize::new(0);
+        let fake = fake.with(move |asked| {
+            let is_list = asked.path.ends_with("/jobs") && asked.method == "GET";
+            if !is_list || asked.query.contains("watch=") || lists.fetch_add(1, Relaxed) == 0 {
+                return None;
+            }
+            let forbidden = || status(403, "Forbidden", "jobs is forbidden");
+            match is_forbidden {
+                true => Some(forbidden()),
+                false => (begin.elapsed() < Duration::from_secs(7)).then_some(Answer::Unreachable),
+            }
+        });
+        let run = run(&[("main", 1, false)]);
+        let options = FollowOptions::default();
+        let mut follow = Follow::start(&fake.cluster(), &run, options).await.unwrap();
+        let mut outages = 0;
+        let outcome = loop {
+            match follow.next().await.unwrap().unwrap() {
+                Event::Waiting(why) => outages += usize::from(why.kind == Cause::ClusterAway),
+                Event::Finished(outcome) => break outcome,
+                _ => {}
+            }
+        };
+        assert_eq!(outcome.exit_code, 7, "{outcome:?}");
+        assert_eq!(outages, usize::from(!is_forbidden));
     }
 }

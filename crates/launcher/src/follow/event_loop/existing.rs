@@ -12,7 +12,10 @@ use longshore_model::facts::PodFacts;
 
 use super::{EventLoop, ReceiverDropped};
 use crate::{
-    follow::{GapCause, deleted, recheck},
+    follow::{
+        GapCause, deleted,
+        recheck::{self, Answer, Listed},
+    },
     task_logs::TaskLog,
 };
 
@@ -68,9 +71,23 @@ impl EventLoop {
 
     /// Lists all objects again. If the cluster does not answer, the next tick retries.
     pub(super) async fn list_again(&mut self) -> Result<(), ReceiverDropped> {
-        let Some(listed) = recheck::list(&self.cluster, &self.run).await else {
+        let answer = recheck::list(&self.cluster, &self.run).await;
+        let is_away = matches!(answer, Answer::Away);
+        self.liveness.record_answer(!is_away);
+        if is_away {
             return Ok(());
-        };
+        }
+        if let Answer::Listed(listed) = answer {
+            self.see_listed(listed).await?;
+        }
+        // Only now: before this point, the state mixes old and new objects.
+        self.recheck.processed();
+        let seen = self.see(Seen::Tick).await;
+        self.recheck.expire();
+        seen
+    }
+
+    async fn see_listed(&mut self, listed: Listed) -> Result<(), ReceiverDropped> {
         let there: BTreeSet<&str> = listed.pods.iter().map(|pod| pod.uid()).collect();
         for uid in self.track.pods_but(&there) {
             self.see(Seen::PodGone(uid)).await?;
@@ -81,10 +98,6 @@ impl EventLoop {
         for pod in listed.pods {
             self.see_pod(&Change::Upsert(pod)).await?;
         }
-        // Only now: before this point, the state mixes old and new objects.
-        self.recheck.processed();
-        let seen = self.see(Seen::Tick).await;
-        self.recheck.expire();
-        seen
+        Ok(())
     }
 }
