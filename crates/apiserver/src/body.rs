@@ -13,7 +13,7 @@ use flate2::{Compression, write::GzEncoder};
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use http_body::{Frame, SizeHint};
 
-use crate::limits;
+use crate::{limits, passed_on::Pass};
 
 /// Chunks, produced on demand.
 pub(crate) type Chunks = Box<dyn Iterator<Item = Bytes> + Send>;
@@ -131,6 +131,16 @@ impl Body {
         match self.0 {
             Inner::Stream(stream) => Ok(stream),
             other => Err(Self(other)),
+        }
+    }
+
+    /// The body of the response to a request that was passed on, which ends with the body.
+    pub(crate) fn passed_on(incoming: hyper::body::Incoming, pass: Pass) -> Self {
+        match Self::forwarded(incoming) {
+            Self(Inner::Stream(chunks)) => Self::stream(Box::pin(chunks.inspect(move |_| {
+                let _in_progress = &pass;
+            }))),
+            body => body,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::{
     documents::Documents,
     inject::Faults,
     metrics::Metrics,
+    passed_on::PassedOn,
     query::Query,
     snapshots::Snapshots,
     user::User,
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Arc<Semaphore>,
     /// Limits the number of connections to pods' ports.
     pub(crate) forwarded: Arc<Semaphore>,
+    /// Limits the number of requests that are passed on.
+    pub(crate) passed_on: Arc<PassedOn>,
     /// Documents that are expensive to render, by path.
     pub(crate) documents: Mutex<Documents>,
     pub(crate) faults: Faults,

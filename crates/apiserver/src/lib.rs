@@ -57,6 +57,7 @@ mod metrics;
 mod negotiate;
 mod no_node;
 mod params;
+mod passed_on;
 mod policy_types;
 mod present;
 mod pretty;

@@ -101,6 +101,15 @@ pub(crate) fn sessions(files: Option<u64>) -> (usize, usize) {
     )
 }
 
+/// Returns the maximum number of requests that are passed on for a limit of open files. Each of
+/// them needs several files.
+pub(crate) fn passed_on(files: Option<u64>) -> usize {
+    let files = files.map_or(usize::MAX, |files| {
+        usize::try_from(files).unwrap_or(usize::MAX)
+    });
+    (files / 16).clamp(32, PASSED_ON)
+}
+
 /// How long requests may continue after the server starts to stop.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -134,6 +143,13 @@ pub const SPDY_UNREAD: usize = 1 << 20;
 
 /// Concurrent connections to pods' ports of all sessions.
 pub const FORWARDED_CONNECTIONS: usize = 2000;
+
+/// Requests that are passed on to aggregated API servers and to ports of pods at the same time, as
+/// far as the limit of open files allows.
+pub const PASSED_ON: usize = 1000;
+
+/// Those of them that go to the same server or pod.
+pub const PASSED_ON_TO_ONE: usize = 256;
 
 /// Concurrent sessions: exec, attach and port-forward.
 pub const SESSIONS: usize = 2000;

@@ -27,6 +27,7 @@ use crate::{
     inject::Faults,
     limits,
     metrics::Metrics,
+    passed_on::PassedOn,
     respond::Responder,
     service::ApiService,
     snapshots::Snapshots,
@@ -75,7 +76,8 @@ impl ApiServer {
     /// Creates a server; nothing runs yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let (sessions, forwarded) = limits::sessions(getrlimit(Resource::Nofile).current);
+        let files = getrlimit(Resource::Nofile).current;
+        let (sessions, forwarded) = limits::sessions(files);
         let authenticator = Authenticator {
             engine: options.engine.clone(),
             token: options.token.as_deref().map(Token::new),
@@ -96,6 +98,7 @@ impl ApiServer {
             node_streams: options.node_streams,
             sessions: Arc::new(Semaphore::new(sessions)),
             forwarded: Arc::new(Semaphore::new(forwarded)),
+            passed_on: PassedOn::new(limits::passed_on(files)),
             documents: Mutex::default(),
             webhooks: Webhooks::default(),
             aggregation: Arc::default(),

@@ -13,6 +13,7 @@ use crate::{
     audit::Record,
     body::Body,
     input::RequestBody,
+    passed_on::Pass,
     proxied,
     remote::service,
     reply::{self, Reply},
@@ -41,6 +42,8 @@ pub(crate) struct Client {
     pub(crate) upgrade: Option<OnUpgrade>,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) audit: Option<Arc<Record>>,
+    /// The request in progress.
+    pub(crate) pass: Pass,
 }
 
 impl Aggregation {
@@ -83,6 +86,11 @@ fn plain(code: StatusCode, text: &str) -> Response<Body> {
 }
 
 impl Forwarding {
+    /// The server, for limits and messages.
+    pub(crate) fn destination(&self) -> String {
+        format!("the APIService {}", self.remote.service.name)
+    }
+
     /// Sends the request, and returns the response.
     pub(crate) async fn forward(
         self,
@@ -119,7 +127,7 @@ impl Forwarding {
             return Ok(response);
         }
         proxied::remove_hop_by_hop(response.headers_mut());
-        Ok(response.map(Body::forwarded))
+        Ok(response.map(|body| Body::passed_on(body, client.pass)))
     }
 
     fn request(
@@ -172,7 +180,10 @@ impl Forwarding {
 /// Copies between the connections of the client and the server until one of them ends.
 fn join(
     Client {
-        stopping, audit, ..
+        stopping,
+        audit,
+        pass,
+        ..
     }: Client,
     client: OnUpgrade,
     mut response: Response<Incoming>,
@@ -181,6 +192,7 @@ fn join(
     tokio::spawn(async move {
         // The record completes with the session.
         let _audit = audit;
+        let _in_progress = pass;
         let copying = async {
             let (client, server) = tokio::try_join!(client, server)?;
             let (mut client, mut server) = (TokioIo::new(client), TokioIo::new(server));

@@ -20,6 +20,7 @@ pub(crate) async fn forward(call: Call, forwarding: Forwarding, body: RequestBod
         true => call.upgrade,
         false => None,
     };
+    let pass = call.shared.passed_on.begin(forwarding.destination())?;
     let client = Client {
         method: call.method,
         headers: call.headers,
@@ -27,6 +28,7 @@ pub(crate) async fn forward(call: Call, forwarding: Forwarding, body: RequestBod
         upgrade,
         stopping: call.stopping,
         audit: call.audit,
+        pass,
     };
     let shared = &call.shared;
     let server = (&*shared.aggregation, &shared.engine);

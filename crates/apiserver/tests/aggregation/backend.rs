@@ -5,20 +5,21 @@ use std::{
     collections::BTreeMap,
     convert::Infallible,
     net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream::BoxStream};
 use http::{HeaderMap, Request, Response};
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::{
     body::{Frame, Incoming},
     server::conn::http1,
     service::service_fn,
 };
 use hyper_util::rt::TokioIo;
+use longshore_apiserver::ApiServer;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{
     RootCertStore,
@@ -31,6 +32,7 @@ use tokio::{
     net::TcpListener,
 };
 use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt as _;
 
 /// A request that the server has received.
 #[derive(Debug, Clone)]
@@ -47,8 +49,12 @@ pub(crate) struct Backend {
     /// `caBundle` of its authority.
     pub(crate) bundle: String,
     calls: Arc<Mutex<Vec<Call>>>,
-    answers: Arc<Mutex<BTreeMap<String, (u16, String)>>>,
+    answers: Arc<Answers>,
+    /// Gets the requests at paths that end with `/again`.
+    again: Arc<OnceLock<ApiServer>>,
 }
+
+type Answers = Mutex<BTreeMap<String, (u16, String)>>;
 
 type Frames = BoxStream<'static, Result<Frame<Bytes>, Infallible>>;
 
@@ -62,6 +68,7 @@ impl Backend {
             bundle: STANDARD.encode(bundle),
             calls: Arc::default(),
             answers: Arc::default(),
+            again: Arc::default(),
         };
         backend.answer("/apis/fish.example.com/v1", 200, &resources());
         backend.answer(
@@ -76,15 +83,17 @@ impl Backend {
             &json!({"openapi": "3.0.0"}),
         );
         let (calls, answers) = (backend.calls.clone(), backend.answers.clone());
+        let again = backend.again.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, calls, answers) = (acceptor.clone(), calls.clone(), answers.clone());
+                let again = again.clone();
                 tokio::spawn(async move {
                     let Ok(stream) = acceptor.accept(stream).await else {
                         return;
                     };
                     let service = service_fn(move |request: Request<Incoming>| {
-                        respond(request, calls.clone(), answers.clone())
+                        respond(request, (calls.clone(), answers.clone()), again.clone())
                     });
                     let _ = http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
@@ -100,6 +109,11 @@ impl Backend {
     pub(crate) fn answer(&self, path: &str, code: u16, document: &Value) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.insert(path.to_owned(), (code, document.to_string()));
+    }
+
+    /// Sends the requests at paths that end with `/again` to a server.
+    pub(crate) fn send_back_to(&self, server: &ApiServer) {
+        let _ = self.again.set(server.clone());
     }
 
     /// The requests at a path.
@@ -148,8 +162,8 @@ fn acceptor(client_authority: &str) -> (String, TlsAcceptor) {
 
 async fn respond(
     mut request: Request<Incoming>,
-    calls: Arc<Mutex<Vec<Call>>>,
-    answers: Arc<Mutex<BTreeMap<String, (u16, String)>>>,
+    (calls, answers): (Arc<Mutex<Vec<Call>>>, Arc<Answers>),
+    again: Arc<OnceLock<ApiServer>>,
 ) -> Result<Response<StreamBody<Frames>>, Infallible> {
     let path = request.uri().path().to_owned();
     let query = request.uri().query().unwrap_or_default().to_owned();
@@ -181,6 +195,14 @@ async fn respond(
             .header("upgrade", protocol)
             .body(frames(Vec::new(), false));
         return Ok(response.unwrap());
+    }
+    if let (true, Some(server)) = (path.ends_with("/again"), again.get()) {
+        let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
+        let response = server.service().oneshot(request).await.unwrap();
+        let code = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let response = Response::builder().status(code);
+        return Ok(response.body(frames(vec![body], false)).unwrap());
     }
     let known = answers
         .lock()

@@ -7,7 +7,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::{API_SERVICES, FISH, start_available};
+use crate::{API_SERVICES, FISH, start_available, until};
 
 #[tokio::test]
 async fn a_request_arrives_with_its_user() {
@@ -128,4 +128,42 @@ async fn a_server_that_does_not_respond_holds_up_only_its_own_requests() {
     // The time limit of a request applies.
     let late = server.get(&format!("{FISH}/never?timeout=50ms")).await;
     assert_eq!(late.code, 504);
+}
+
+/// One request that its server sends back would take all descriptors.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_sends_requests_back_gets_no_more_than_the_limit() {
+    let (server, backend) = start_available().await;
+    backend.send_back_to(&server.api);
+    let path = format!("{FISH}/again");
+    let answer = server.get(&path).await;
+    assert_eq!(answer.code, 429, "{}", answer.text());
+    let most = longshore_apiserver::limits::PASSED_ON_TO_ONE;
+    let message = format!(
+        "too many requests are in progress, {most} of them to the APIService v1.fish.example.com: try again, and check that it does not send them back to this API server"
+    );
+    assert_eq!(answer.message(), message);
+    assert_eq!(backend.calls(&path).len(), most);
+    // All of them have ended.
+    assert_eq!(server.get(&format!("{FISH}/a")).await.code, 200);
+    assert_eq!(server.get(&path).await.code, 429);
+    assert_eq!(backend.calls(&path).len(), 2 * most);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_response_counts_until_it_has_ended() {
+    let (server, _backend) = start_available().await;
+    let mut watches = Vec::new();
+    for _ in 0..longshore_apiserver::limits::PASSED_ON_TO_ONE {
+        let request = Request::get(format!("{FISH}?watch=true"));
+        let response = server.send(request.body(Full::default()).unwrap()).await;
+        assert_eq!(response.status(), 200);
+        watches.push(response);
+    }
+    let path = format!("{FISH}/a");
+    assert_eq!(server.get(&path).await.code, 429);
+    assert_eq!(server.get(API_SERVICES).await.code, 200);
+    watches.pop();
+    let next = async || (server.get(&path).await.code == 200).then_some(());
+    until("the end of a watch", next).await;
 }

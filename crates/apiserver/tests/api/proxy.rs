@@ -1,15 +1,20 @@
 //! `pods/proxy` and `services/proxy`.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{
+    convert::Infallible,
+    sync::{Arc, OnceLock},
+};
 
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
+use longshore_apiserver::{ApiServer, limits};
 use longshore_node_api::{
     BoxedConnection, ContainerRef, NodeStreams, Opening, Session, SessionError, StreamsWanted,
 };
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::common::{PODS, Server};
 
@@ -20,6 +25,10 @@ const CLOSED: u16 = 9;
 
 /// Pods that describe the requests that they get.
 struct Describe;
+
+/// Pods that send each request back to the server.
+#[derive(Default)]
+struct SendBack(Arc<OnceLock<ApiServer>>);
 
 impl NodeStreams for Describe {
     fn check(&self, _: &ContainerRef) -> Result<(), SessionError> {
@@ -81,8 +90,41 @@ async fn describe(
     Ok(response)
 }
 
+impl NodeStreams for SendBack {
+    fn check(&self, _: &ContainerRef) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    fn exec(&self, pod: ContainerRef, _: Vec<String>, wanted: StreamsWanted) -> Opening<Session> {
+        Describe.attach(pod, wanted)
+    }
+
+    fn attach(&self, pod: ContainerRef, wanted: StreamsWanted) -> Opening<Session> {
+        Describe.attach(pod, wanted)
+    }
+
+    fn connect(&self, _: ContainerRef, _: u16) -> Opening<BoxedConnection> {
+        let (near, far) = tokio::io::duplex(4096);
+        let server = self.0.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            let again = request.headers()["x-forwarded-uri"].to_str().unwrap();
+            let again = Request::get(again).body(Full::<bytes::Bytes>::default());
+            let service = server.get().unwrap().service();
+            async move { service.oneshot(again.unwrap()).await }
+        });
+        tokio::spawn(async move {
+            let server = hyper::server::conn::http1::Builder::new();
+            server.serve_connection(TokioIo::new(far), service).await
+        });
+        Box::pin(async { Ok(Box::pin(near) as BoxedConnection) })
+    }
+}
+
 async fn server() -> Server {
-    let server = Server::with_streams(Arc::new(Describe));
+    with_pod(Server::with_streams(Arc::new(Describe))).await
+}
+
+async fn with_pod(server: Server) -> Server {
     let pod = json!({
         "metadata": {"name": "p"},
         "spec": {"nodeName": "n", "containers": [
@@ -234,4 +276,21 @@ async fn problems_are_reported() {
         (waiting.code, waiting.message().as_str()),
         (400, "address not allowed")
     );
+}
+
+/// One request that its pod sends back would take all descriptors.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_that_sends_requests_back_gets_no_more_than_the_limit() {
+    let streams = SendBack::default();
+    let again = streams.0.clone();
+    let server = with_pod(Server::with_streams(Arc::new(streams))).await;
+    let _ = again.set(server.api.clone());
+    for _ in 0..2 {
+        let answer = server.get(&format!("{PODS}/p:81/proxy/a")).await;
+        assert_eq!(answer.code, 429, "{}", answer.text());
+        let number = limits::PASSED_ON_TO_ONE;
+        let expected =
+            format!("too many requests are in progress, {number} of them to the pod default/p");
+        assert!(answer.message().starts_with(&expected), "{}", answer.text());
+    }
 }

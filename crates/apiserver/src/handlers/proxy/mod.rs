@@ -50,13 +50,17 @@ pub(super) async fn proxy(
         client: client_host(&call),
     };
     let request = request(&call, &links, path, body)?;
+    let pass = call.shared.passed_on.begin(destination.described())?;
     let response = connect::send(&call, &destination, location.is_tls, request).await;
     let mut response = response.map_err(|problem| {
         let text = format!("error trying to reach service: {problem}");
         StatusError::new(StatusReason::ServiceUnavailable, text)
     })?;
     proxied::remove_hop_by_hop(response.headers_mut());
-    Ok(pages::through_proxy(response.map(Body::forwarded), links))
+    Ok(pages::through_proxy(
+        response.map(|body| Body::passed_on(body, pass)),
+        links,
+    ))
 }
 
 /// The host to which the client has sent the request.

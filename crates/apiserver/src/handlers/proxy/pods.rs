@@ -27,6 +27,12 @@ impl Destination {
         format!("{}:{}", self.address, self.port)
     }
 
+    /// The pod, for limits and messages.
+    pub(super) fn described(&self) -> String {
+        let ContainerRef { namespace, pod, .. } = &self.pod;
+        format!("the pod {namespace}/{pod}")
+    }
+
     fn new(pod: &Object, port: u16) -> Option<Self> {
         let value = pod.value();
         let address = value["status"]["podIP"].as_str().unwrap_or_default();
