@@ -8,9 +8,10 @@ use longshore_engine::NESTING;
 use longshore_model::{Gvk, KindInfo, StatusReason};
 use longshore_schema::{parse, protobuf};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
 
-use crate::{duplicate_fields::DuplicateFields, limits, status_error::StatusError, yaml};
+use crate::{
+    duplicate_fields::DuplicateFields, limits, offload::offload, status_error::StatusError, yaml,
+};
 
 /// A request body of any origin.
 pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
@@ -95,23 +96,6 @@ pub(crate) async fn object(
     }
     let kind = kind.to_owned();
     offload(move || decode(&media_type, &bytes, &kind)).await?
-}
-
-/// Runs long work on a blocking thread. The number of threads is limited, also if clients no
-/// longer wait for the work.
-pub(crate) async fn offload<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, StatusError> {
-    static RESERVATIONS: Semaphore = Semaphore::const_new(limits::OFFLOADED_TASKS);
-    // The semaphore is never closed.
-    let room = RESERVATIONS.acquire().await;
-    let work = move || {
-        let _room = room;
-        work()
-    };
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_| StatusError::internal("the server met a fault of its own"))
 }
 
 /// Decodes an object and its duplicate fields by the media type.

@@ -56,6 +56,7 @@ pub mod limits;
 mod metrics;
 mod negotiate;
 mod no_node;
+mod offload;
 mod params;
 mod passed_on;
 mod policy_types;

@@ -181,6 +181,9 @@ pub(crate) const CHUNKS_AT_A_TIME: u32 = 2;
 /// Concurrent tasks that run off the threads that serve requests.
 pub(crate) const OFFLOADED_TASKS: usize = 16;
 
+/// The same for each user but administrators and nodes.
+pub(crate) const OFFLOADED_TASKS_OF_USER: usize = 4;
+
 /// Size in bytes from which a body is parsed off the threads that serve
 /// requests.
 pub(crate) const PARSE_OFFLOAD: usize = 64 * 1024;

@@ -29,7 +29,7 @@ pub(crate) use rule::Rule;
 use index::Stored;
 use node::{NodeAuthorizer, Verdict};
 
-use crate::{input, status_error::StatusError, user::User};
+use crate::{offload::offload, status_error::StatusError, user::User};
 
 /// The API group of roles and role bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -168,7 +168,7 @@ impl Authorizer {
             return Ok(());
         }
         let nodes = self.nodes.clone();
-        input::offload(move || nodes.catch_up()).await
+        offload(move || nodes.catch_up()).await
     }
 
     /// Whether no role has to be looked up for a user.

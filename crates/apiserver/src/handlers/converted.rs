@@ -4,51 +4,55 @@
 use std::sync::Arc;
 
 use longshore_engine::{
-    ConvertedFields, Engine, Error, ListRequest, Object, Page, ReadVersion, WatchEvent,
+    ConvertedFields, Error, ListRequest, Object, Page, ReadVersion, WatchEvent,
 };
 use longshore_model::KindInfo;
 
-use crate::{input, limits, status_error::StatusError, webhooks::Converter};
+use crate::{
+    call::Call, limits, offload::offload_for, status_error::StatusError, webhooks::Converter,
+};
 
 /// The largest number of objects that a list with a limit reads at once.
 const MAX_READ: usize = 512;
 
 /// Lists a page of objects, converted if their kind has a converter.
 pub(super) async fn list(
-    engine: &Engine,
+    call: &Call,
     request: ListRequest,
     converter: Option<&Converter>,
 ) -> Result<Page, StatusError> {
+    let engine = &call.shared.engine;
     let Some(converter) = converter else {
-        return read(engine, request).await;
+        return read(call, request).await;
     };
     let info = request.kind.clone();
     let Some(fields) = engine.converted_fields(&info, &request.fields)? else {
-        let mut page = read(engine, request).await?;
+        let mut page = read(call, request).await?;
         converter.present(&info, &mut page.items).await?;
         return Ok(page);
     };
     let Some(limit) = request.limit.filter(|limit| *limit > 0) else {
-        let mut page = read(engine, request).await?;
+        let mut page = read(call, request).await?;
         converter.present(&info, &mut page.items).await?;
         page.items.retain(|object| fields.matches(object));
         return Ok(page);
     };
-    limited(engine, request, limit, (converter, &fields)).await
+    limited(call, request, limit, (converter, &fields)).await
 }
 
 /// Reads objects until enough of them match.
 async fn limited(
-    engine: &Engine,
+    call: &Call,
     mut request: ListRequest,
     limit: usize,
     (converter, fields): (&Converter, &ConvertedFields),
 ) -> Result<Page, StatusError> {
+    let engine = &call.shared.engine;
     let mut found = Vec::new();
     let mut size = limit.min(MAX_READ);
     loop {
         request.limit = Some(size);
-        let mut page = read(engine, request.clone()).await?;
+        let mut page = read(call, request.clone()).await?;
         converter.present(&request.kind, &mut page.items).await?;
         let mut items = page.items.into_iter();
         for object in items.by_ref() {
@@ -80,12 +84,13 @@ async fn limited(
     }
 }
 
-async fn read(engine: &Engine, request: ListRequest) -> Result<Page, StatusError> {
+async fn read(call: &Call, request: ListRequest) -> Result<Page, StatusError> {
+    let engine = &call.shared.engine;
     if engine.count(&request.kind) < limits::LIST_OFFLOAD {
         return Ok(engine.list(&request)?);
     }
     let engine = engine.clone();
-    Ok(input::offload(move || engine.list(&request)).await??)
+    Ok(offload_for(&call.user, move || engine.list(&request)).await??)
 }
 
 /// Converts the objects of a watch, and selects them by the converted fields.

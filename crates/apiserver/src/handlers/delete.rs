@@ -104,7 +104,7 @@ pub(super) async fn collection(
     let engine = &call.shared.engine;
     let converter = call.converter();
     if converter.is_some() && engine.converted_fields(&info, &list.fields)?.is_some() {
-        let page = converted::list(engine, list, converter.as_ref()).await?;
+        let page = converted::list(&call, list, converter.as_ref()).await?;
         delete_listed(engine, &info, &page.items, &options, admission.as_ref()).await?;
         return Ok(reply::json(StatusCode::OK, presenter.list(page)));
     }

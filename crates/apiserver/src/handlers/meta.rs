@@ -15,8 +15,8 @@ use crate::{
     call::Call,
     discovery::Catalog,
     documents::{Document, Documents},
-    input,
     negotiate::{self, Shape, negotiate},
+    offload::offload,
     reply::{self, Reply},
     route::Route,
     status_error::StatusError,
@@ -367,7 +367,7 @@ async fn cached(
         let _rendering = rendering;
         make(&kinds).map(Document::new)
     };
-    let document = input::offload(render)
+    let document = offload(render)
         .await?
         .ok_or_else(StatusError::unknown_path)?;
     put(known, epoch, name, &document);

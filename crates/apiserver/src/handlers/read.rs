@@ -9,8 +9,8 @@ use longshore_model::KindInfo;
 use super::{converted, object_shape};
 use crate::{
     call::Call,
-    input,
     negotiate::{Encoding, Shape, negotiate},
+    offload::offload_for,
     params,
     present::Presenter,
     reply::{self, Reply},
@@ -46,7 +46,7 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
     let presenter = Presenter::new(&call, info.clone(), wanted.shape)?;
     let request = params::list_request(&call.query, info, namespace)?;
     let converter = call.converter();
-    let page = converted::list(&call.shared.engine, request, converter.as_ref()).await?;
+    let page = converted::list(&call, request, converter.as_ref()).await?;
     let body = presenter.list(page);
     match wanted.encoding {
         Encoding::Json => Ok(reply::json(StatusCode::OK, body)),
@@ -56,7 +56,7 @@ pub(super) async fn list(call: Call, info: Arc<KindInfo>, namespace: Option<Stri
                 let whole = chunks.map(|chunks| chunks.flatten().collect::<Vec<u8>>());
                 reply::document(StatusCode::OK, encoding, whole.unwrap_or_default().into())
             };
-            input::offload(whole).await?
+            offload_for(&call.user, whole).await?
         }
     }
 }

@@ -22,8 +22,9 @@ use crate::{
     body::{Body, COPY_BELOW},
     call::{Call, Shared},
     event_line::{LINE_END, error_line, line, line_start},
-    input, limits,
+    limits,
     negotiate::{Encoding, Shape, negotiate},
+    offload::offload_for,
     params::{Selection, WatchParams},
     present::Presenter,
     reply::{self, Reply},
@@ -79,7 +80,7 @@ pub(super) async fn watch(
     let has_state = request.initial_events || request.since == WatchStart::Latest;
     let started = if has_state && engine.count(&request.kind) >= limits::LIST_OFFLOAD {
         let engine = engine.clone();
-        input::offload(move || engine.watch(&request)).await?
+        offload_for(&call.user, move || engine.watch(&request)).await?
     } else {
         engine.watch(&request)
     };

@@ -23,6 +23,7 @@ use crate::{
     input::{self, RequestBody},
     limits,
     negotiate::{Encoding, Negotiated},
+    offload::offload,
     params, policy_types,
     present::Presenter,
     reply::{self, Reply},
@@ -202,7 +203,7 @@ pub(super) async fn patch(
         read_patch(kind, &bytes)?
     } else {
         let bytes = bytes.clone();
-        input::offload(move || read_patch(kind, &bytes)).await??
+        offload(move || read_patch(kind, &bytes)).await??
     };
     let duplicate_fields = duplicate_fields.in_patch(&bytes, &options)?;
     let mut body = body;
