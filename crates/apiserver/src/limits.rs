@@ -16,6 +16,13 @@ pub const REQUEST_HEAD: usize = 64 << 10;
 /// object.
 pub(crate) const WEBHOOK_RESPONSE: usize = 8 << 20;
 
+/// Total size in bytes of the larger requests to webhooks that are in progress, beyond a small part
+/// of each; others wait, within their time limit.
+pub const WEBHOOK_REVIEWS: usize = 64 << 20;
+
+/// Total size in bytes of the larger responses of webhooks that are being received; others fail.
+pub const WEBHOOK_RESPONSES: usize = 64 << 20;
+
 /// Calls of one webhook that are in progress at the same time; others wait, within their time
 /// limit.
 pub const WEBHOOK_CALLS: usize = 256;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Webhooks,
-    client::{Address, Client},
+    client::{Address, Client, size},
 };
 
 /// The time limit of a conversion (as in Kubernetes).
@@ -157,10 +157,16 @@ impl Converter {
         let unknown = || failed("no supported conversion review versions".into());
         let review = self.review.ok_or_else(unknown)?;
         let uid = RandomIds.uid();
+        let room = self.client.room(size(objects), TIMEOUT).await;
+        let room = room.map_err(failed)?;
         let request = json!({"uid": uid, "desiredAPIVersion": version, "objects": objects});
         let message = json!({"kind": "ConversionReview", "apiVersion": review, "request": request});
-        let body = message.to_string().into();
-        let body = self.client.post(&self.engine, body, TIMEOUT).await;
+        let text = message.to_string();
+        drop(message);
+        let body = self
+            .client
+            .post(&self.engine, (text.into(), room), TIMEOUT)
+            .await;
         let body = body.map_err(failed)?;
         read(&body, (review, &uid), (objects, version))
     }

@@ -1,7 +1,7 @@
 //! Calls the webhooks that a request matches: mutating ones one after the
 //! other, validating ones at the same time.
 
-use std::collections::HashSet;
+use std::{cell::OnceCell, collections::HashSet};
 
 use futures::future::join_all;
 use longshore_engine::{Engine, Error, Ids as _, RandomIds};
@@ -11,6 +11,7 @@ use super::{
     admission::Admission,
     answer::{self, Answer},
     attributes::{Operation, Resource},
+    client::Room,
     configuration::Webhook,
     evaluation::Reinvocation,
     message::{self, Objects, ReviewVersion},
@@ -106,9 +107,10 @@ impl Admission {
             return Ok(None);
         };
         let changed = async {
+            let room = room(webhook, objects.size()).await?;
             let shown = self.converted(objects, resource).await?;
             let answer = self
-                .call((webhook, true), operation, resource, shown.clone())
+                .call((webhook, true), (operation, resource), shown.clone(), room)
                 .await?;
             self.patched(webhook, &answer, resource, shown.object).await
         };
@@ -176,19 +178,24 @@ impl Admission {
         if self.attributes.configures_admission() {
             return Ok(());
         }
+        let bytes = OnceCell::new();
         let mut calls = Vec::new();
         for webhook in &self.index.validating {
             let attributes = &self.attributes;
             let found = selection::select(&self.engine, webhook, operation, attributes, objects)?;
-            calls.extend(found.map(|resource| async move {
-                let called = async {
-                    let shown = self.converted(objects, resource).await?;
-                    self.call((webhook, false), operation, resource, shown)
-                        .await
-                };
-                match called.await {
-                    Ok(_) => Ok(()),
-                    Err(refusal) => ignored(webhook, refusal),
+            calls.extend(found.map(|resource| {
+                let bytes = *bytes.get_or_init(|| objects.size());
+                async move {
+                    let called = async {
+                        let room = room(webhook, bytes).await?;
+                        let shown = self.converted(objects, resource).await?;
+                        self.call((webhook, false), (operation, resource), shown, room)
+                            .await
+                    };
+                    match called.await {
+                        Ok(_) => Ok(()),
+                        Err(refusal) => ignored(webhook, refusal),
+                    }
                 }
             }));
         }
@@ -199,9 +206,9 @@ impl Admission {
     async fn call(
         &self,
         (webhook, is_mutating): (&Webhook, bool),
-        operation: Operation,
-        resource: &Resource,
+        (operation, resource): (Operation, &Resource),
         objects: Objects,
+        room: Room,
     ) -> Result<Answer, Refusal> {
         if self.attributes.dry_run && !webhook.supports_dry_run {
             return Err(Refusal::bad_request(format!(
@@ -215,10 +222,13 @@ impl Admission {
         })?;
         let uid = RandomIds.uid();
         let attributes = &self.attributes;
+        // Only the text is kept during the call.
         let review = message::review((version, &uid), attributes, operation, resource, objects);
+        let text = review.to_string();
+        drop(review);
         let body = webhook
             .client
-            .post(&self.engine, review.to_string().into(), webhook.timeout)
+            .post(&self.engine, (text.into(), room), webhook.timeout)
             .await
             .map_err(CallError::call)?;
         self.read(&body, (version, &uid, is_mutating), webhook)
@@ -242,6 +252,12 @@ impl Admission {
             None => Ok(answer),
         }
     }
+}
+
+/// Waits for memory for the review of objects of a size.
+async fn room(webhook: &Webhook, bytes: usize) -> Result<Room, CallError> {
+    let room = webhook.client.room(bytes, webhook.timeout).await;
+    room.map_err(CallError::call)
 }
 
 /// Ignores a failed call if the failure policy of the webhook is `Ignore`.

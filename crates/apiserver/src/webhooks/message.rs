@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::attributes::{Attributes, Operation, Resource};
+use super::{
+    attributes::{Attributes, Operation, Resource},
+    client,
+};
 
 /// A version of `AdmissionReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +19,13 @@ pub(super) enum ReviewVersion {
 pub(super) struct Objects {
     pub(super) object: Option<Value>,
     pub(super) old_object: Option<Value>,
+}
+
+impl Objects {
+    /// Their size as JSON.
+    pub(super) fn size(&self) -> usize {
+        client::size(&[&self.object, &self.old_object])
+    }
 }
 
 /// Creates a review. `resource` is the version in which the webhook receives

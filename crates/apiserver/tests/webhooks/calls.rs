@@ -1,12 +1,21 @@
 //! What webhooks receive, in which order they are called, and what clients see of their
 //! answers.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use longshore_apiserver::limits;
 use serde_json::{Value, json};
 
 use crate::{
     common::{CONFIG_MAPS, Server},
     config_map, configure,
-    hook::{Hook, patch},
+    hook::{Hook, patch, review},
     warnings, with,
 };
 
@@ -193,4 +202,39 @@ async fn annotations_are_recorded_in_the_audit_log() {
     let event: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(event["annotations"][format!("{name}/result")], "fine");
     assert_eq!(event["annotations"][format!("{name}/number")], Value::Null);
+}
+
+/// Each webhook would get a copy of the object at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_object_is_sent_to_a_limited_number_of_webhooks_at_a_time() {
+    const SIZE: usize = 900_000;
+    let most = limits::WEBHOOK_REVIEWS / (SIZE - limits::SMALL_BODY);
+    let number = most + 40;
+    let (server, hook) = (Server::new(), Hook::start().await);
+    let (now, peak) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut webhooks = Vec::new();
+    for index in 0..number {
+        let path = format!("/v{index}");
+        let (now, peak) = (now.clone(), peak.clone());
+        hook.on_async(&path, move |request| {
+            let (now, peak) = (now.clone(), peak.clone());
+            Box::pin(async move {
+                peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                // So that the calls overlap.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                review(&request, json!({"allowed": true}))
+            })
+        });
+        let webhook = hook.webhook(&path, &["CREATE"], &["configmaps"]);
+        webhooks.push(with(webhook, json!({"timeoutSeconds": 30})));
+    }
+    configure(&server, "Validating", "many", &webhooks).await;
+    let mut large = config_map("large");
+    large["data"]["key"] = "x".repeat(SIZE).into();
+    let made = server.post(CONFIG_MAPS, &large).await;
+    assert_eq!(made.code, 201, "{}", made.text());
+    assert_eq!(hook.paths().len(), number);
+    let peak = peak.load(Ordering::SeqCst);
+    assert!(peak > 1 && peak <= most, "{peak} calls of {most}");
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+mod room;
 
 use std::{
     sync::{Arc, OnceLock},
@@ -10,15 +11,18 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use longshore_engine::Engine;
 use rustls::ClientConfig;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-pub(super) use self::address::Address;
 use self::connection::Pool;
+pub(super) use self::{
+    address::Address,
+    room::{Room, size},
+};
 use crate::{
     limits,
     remote::{connect, trust},
@@ -57,7 +61,7 @@ impl Client {
     pub(super) async fn post(
         &self,
         engine: &Engine,
-        body: Bytes,
+        (body, room): (Bytes, Room),
         timeout: Duration,
     ) -> Result<Bytes, String> {
         let uri = self.address.uri(timeout);
@@ -66,7 +70,7 @@ impl Client {
             let _call = self.calls.acquire().await;
             self.try_post(engine, &uri, body).await
         };
-        let posted = tokio::time::timeout(timeout, posted);
+        let posted = tokio::time::timeout(room.rest(timeout), posted);
         let failed = |problem: &str| format!("Post {:?}: {problem}", uri);
         match posted.await {
             Ok(Ok((code, body))) if code.is_success() => Ok(body),
@@ -74,6 +78,18 @@ impl Client {
             Ok(Err(problem)) => Err(failed(&problem)),
             Err(_) => Err(failed("context deadline exceeded")),
         }
+    }
+
+    /// Waits for memory for a request of a size, which is to be taken before the request is made.
+    ///
+    /// # Errors
+    /// The problem, in the words of Kubernetes.
+    pub(super) async fn room(&self, bytes: usize, timeout: Duration) -> Result<Room, String> {
+        let late = || {
+            let uri = self.address.uri(timeout);
+            format!("Post {uri:?}: context deadline exceeded")
+        };
+        Room::take(bytes, timeout).await.ok_or_else(late)
     }
 
     async fn try_post(
@@ -124,16 +140,9 @@ impl Client {
         response: http::Response<Incoming>,
     ) -> Result<(StatusCode, Bytes), String> {
         let (parts, body) = response.into_parts();
-        let body = Limited::new(body, limits::WEBHOOK_RESPONSE).collect().await;
-        let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-            true => format!(
-                "the response is larger than {} bytes",
-                limits::WEBHOOK_RESPONSE
-            ),
-            false => error.to_string(),
-        })?;
+        let body = room::read(body).await?;
         self.pool.put(connection);
-        Ok((parts.status, body.to_bytes()))
+        Ok((parts.status, body))
     }
 }
 
