@@ -7,6 +7,8 @@ import datetime
 import importlib.util
 import ipaddress
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -21,6 +23,19 @@ if TYPE_CHECKING or HAS_PYRSISTENT:
     from longshore import kube
 
 from pods import pod, present
+
+
+class Missing(unittest.TestCase):
+    def test_without_pyrsistent_the_error_says_how_to_install_it(self) -> None:
+        code = (
+            "import sys; sys.modules['pyrsistent'] = None\n"
+            "try: import longshore.kube\n"
+            "except ImportError as error: print(error)\n"
+        )
+        outcome = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+        self.assertEqual(
+            outcome.stdout, "longshore.kube needs the library pyrsistent: pip install 'pyrsistent>=0.20'\n"
+        )
 
 
 @unittest.skipUnless(HAS_PYRSISTENT, "pyrsistent is not installed")
