@@ -571,3 +571,29 @@ async fn an_update_of_tolerations_keeps_those_of_node_problems() {
         ]
     );
 }
+
+#[tokio::test]
+async fn a_stateful_set_may_keep_all_revisions_but_has_no_negative_counts() {
+    let set = |field: &str| {
+        let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("x")["spec"]});
+        let selector = json!({"matchLabels": {"a": "b"}});
+        let mut set = json!({"metadata": {"name": "s"},
+            "spec": {"serviceName": "s", "selector": selector, "template": template}});
+        set["spec"][field] = json!(-1);
+        set
+    };
+    let api = api();
+    let kept = api.create("statefulsets", set("revisionHistoryLimit"));
+    assert_eq!(
+        kept.await.unwrap().value()["spec"]["revisionHistoryLimit"],
+        -1
+    );
+    for field in ["replicas", "minReadySeconds"] {
+        assert_eq!(
+            rejection("statefulsets", set(field)).await,
+            format!(
+                r#"StatefulSet.apps "s" is invalid: spec.{field}: Invalid value: -1: must be greater than or equal to 0"#
+            )
+        );
+    }
+}

@@ -16,6 +16,7 @@ mod model;
 mod namespaces;
 mod reads;
 mod resize;
+mod service_updates;
 mod snapshots;
 mod support;
 mod watch_turns;
