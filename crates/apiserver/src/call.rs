@@ -7,7 +7,7 @@ use hyper::upgrade::OnUpgrade;
 use longshore_engine::{Engine, Error, Object};
 use longshore_model::KindInfo;
 use longshore_node_api::{NodeLogs, NodeStreams};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::{
     aggregation::Aggregation,
@@ -19,6 +19,7 @@ use crate::{
     metrics::Metrics,
     passed_on::PassedOn,
     query::Query,
+    shares::Shares,
     snapshots::Snapshots,
     user::User,
     webhooks::{Converter, Warnings, Webhooks},
@@ -30,9 +31,9 @@ pub(crate) struct Shared {
     pub(crate) node_logs: Arc<dyn NodeLogs>,
     pub(crate) node_streams: Arc<dyn NodeStreams>,
     /// Limits the number of sessions.
-    pub(crate) sessions: Arc<Semaphore>,
+    pub(crate) sessions: Shares,
     /// Limits the number of connections to pods' ports.
-    pub(crate) forwarded: Arc<Semaphore>,
+    pub(crate) forwarded: Shares,
     /// Limits the number of requests that are passed on.
     pub(crate) passed_on: Arc<PassedOn>,
     /// Documents that are expensive to render, by path.

@@ -71,6 +71,7 @@ mod review;
 mod route;
 mod server;
 mod service;
+mod shares;
 mod snapshots;
 mod spdy;
 mod status_error;

@@ -1,45 +1,41 @@
 //! Long work off the threads that serve requests. The number of tasks is limited, and each user has a share
 //! of them, so that the requests of one user do not hold up those of others.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError, Weak},
+use std::sync::LazyLock;
+
+use crate::{
+    limits,
+    shares::{Share, Shares},
+    status_error::StatusError,
+    user::User,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::{limits, status_error::StatusError, user::User};
+static PLACES: LazyLock<Shares> =
+    LazyLock::new(|| Shares::new(limits::OFFLOADED_TASKS, limits::OFFLOADED_TASKS_OF_USER));
 
 /// Runs work whose amount is limited otherwise, for example by the size of a body.
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StatusError> {
-    run(None, work).await
+    run(PLACES.whole(), work).await
 }
 
 /// Runs work of a user. It waits while the user's other tasks take the whole share.
-/// Administrators and nodes have no share.
 pub(crate) async fn offload_for<T: Send + 'static>(
     user: &User,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StatusError> {
-    let share = match share(user) {
-        // The semaphores are never closed.
-        Some(share) => share.acquire_owned().await.ok(),
-        None => None,
-    };
-    run(share, work).await
+    run(PLACES.of(user), work).await
 }
 
 /// The task keeps its place also if its client no longer waits for it.
 async fn run<T: Send + 'static>(
-    share: Option<OwnedSemaphorePermit>,
+    share: Share,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StatusError> {
-    static ALL: Semaphore = Semaphore::const_new(limits::OFFLOADED_TASKS);
-    let place = ALL.acquire().await;
+    let place = share.take().await;
     let work = move || {
-        let _held = (share, place);
+        let _place = place;
         work()
     };
     tokio::task::spawn_blocking(work)
@@ -47,25 +43,9 @@ async fn run<T: Send + 'static>(
         .map_err(|_| StatusError::internal("the server met a fault of its own"))
 }
 
-fn share(user: &User) -> Option<Arc<Semaphore>> {
-    static SHARES: LazyLock<Mutex<HashMap<String, Weak<Semaphore>>>> =
-        LazyLock::new(Mutex::default);
-    if user.is_master() || user.node().is_some() {
-        return None;
-    }
-    let mut shares = SHARES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(share) = shares.get(&user.name).and_then(Weak::upgrade) {
-        return Some(share);
-    }
-    shares.retain(|_, share| share.strong_count() > 0);
-    let share = Arc::new(Semaphore::new(limits::OFFLOADED_TASKS_OF_USER));
-    shares.insert(user.name.clone(), Arc::downgrade(&share));
-    Some(share)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::{Barrier, mpsc};
+    use std::sync::{Arc, Barrier, Mutex, mpsc};
 
     use tokio::task::JoinSet;
 

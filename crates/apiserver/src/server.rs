@@ -12,10 +12,7 @@ use futures::future::BoxFuture;
 use longshore_engine::Engine;
 use longshore_node_api::{NodeLogs, NodeStreams};
 use rustix::process::{Resource, getrlimit};
-use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
-};
+use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     aggregation,
@@ -30,6 +27,7 @@ use crate::{
     passed_on::PassedOn,
     respond::Responder,
     service::ApiService,
+    shares::Shares,
     snapshots::Snapshots,
     stopping::stopped,
     tls::{ServerTls, TlsError},
@@ -96,8 +94,8 @@ impl ApiServer {
             engine: options.engine,
             node_logs: options.node_logs,
             node_streams: options.node_streams,
-            sessions: Arc::new(Semaphore::new(sessions)),
-            forwarded: Arc::new(Semaphore::new(forwarded)),
+            sessions: Shares::new(sessions, sessions / 2),
+            forwarded: Shares::new(forwarded, forwarded / 2),
             passed_on: PassedOn::new(limits::passed_on(files)),
             documents: Mutex::default(),
             webhooks: Webhooks::default(),

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use longshore_node_api::{BoxedConnection, ContainerRef, NodeStreams, SessionError};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _},
-    sync::{Semaphore, oneshot},
+    sync::oneshot,
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -19,7 +19,9 @@ use super::{
     socket::Socket,
 };
 use crate::{
-    limits, spdy,
+    limits,
+    shares::Share,
+    spdy,
     status_error::{StatusError, required},
 };
 
@@ -68,7 +70,7 @@ impl Forward {
 
     pub(super) async fn over_socket<S>(
         self,
-        (streams, room): (&dyn NodeStreams, &Semaphore),
+        (streams, room): (&dyn NodeStreams, &Share),
         io: S,
         framing: Framing,
     ) where
@@ -106,11 +108,8 @@ impl Forward {
         socket.close(limits::LINGER).await;
     }
 
-    pub(super) async fn over_spdy<S>(
-        self,
-        (streams, room): (Arc<dyn NodeStreams>, Arc<Semaphore>),
-        io: S,
-    ) where
+    pub(super) async fn over_spdy<S>(self, (streams, room): (Arc<dyn NodeStreams>, Share), io: S)
+    where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let mut connection = spdy::Connection::new(io);
@@ -182,17 +181,17 @@ impl Forward {
 
 /// Connects to a port and copies bytes until one side ends.
 async fn connect(
-    (streams, room): (&dyn NodeStreams, &Semaphore),
+    (streams, room): (&dyn NodeStreams, &Share),
     pod: ContainerRef,
     port: u16,
     pair: Pair,
     activity: &Activity,
 ) {
     let (name, uid) = (pod.pod.clone(), pod.uid.clone());
-    let room = room.try_acquire();
+    let room = room.try_take();
     let connected = match &room {
-        Ok(_) => streams.connect(pod, port).await,
-        Err(_) => Err(SessionError::Failed(
+        Some(_) => streams.connect(pod, port).await,
+        None => Err(SessionError::Failed(
             "too many connections are forwarded at a time: close some of them".to_owned(),
         )),
     };

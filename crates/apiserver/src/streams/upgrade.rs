@@ -50,13 +50,13 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
         return Err(required());
     };
     let connection = call.upgrade.ok_or_else(required)?;
-    let room = call.shared.sessions.clone().try_acquire_owned();
-    let room = room.map_err(|_| {
+    let room = call.shared.sessions.of(&call.user).try_take();
+    let room = room.ok_or_else(|| {
         let text = "too many sessions are open at a time: end some of them, and try again";
         StatusError::new(StatusReason::TooManyRequests, text)
     })?;
     let streams = call.shared.node_streams.clone();
-    let forwarded = call.shared.forwarded.clone();
+    let forwarded = call.shared.forwarded.of(&call.user);
     let stopping = call.stopping;
     let audit = call.audit;
     tokio::spawn(async move {
