@@ -1,5 +1,5 @@
-//! Long work off the threads that serve requests. The number of tasks is limited, and each user has a share
-//! of them, so that the requests of one user do not hold up those of others.
+//! Long work off the threads that serve requests. The number of tasks is limited, in total and for each user,
+//! so that one user cannot delay the requests of others.
 
 use std::sync::LazyLock;
 

@@ -213,10 +213,10 @@ async fn the_end_waits_for_a_list_unless_it_is_forbidden() {
                 return None;
             }
             let forbidden = || status(403, "Forbidden", "jobs is forbidden");
-            match is_forbidden {
-                true => Some(forbidden()),
-                false => (begin.elapsed() < Duration::from_secs(7)).then_some(Answer::Unreachable),
+            if is_forbidden {
+                return Some(forbidden());
             }
+            (begin.elapsed() < Duration::from_secs(7)).then_some(Answer::Unreachable)
         });
         let run = run(&[("main", 1, false)]);
         let options = FollowOptions::default();

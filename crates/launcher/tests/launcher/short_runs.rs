@@ -39,10 +39,10 @@ async fn the_log_of_a_pod_that_was_just_created_is_not_taken_for_complete() {
         asked_for_log.notify_one();
         let is_whole = ended_seen.load(Relaxed) == 1;
         // Without `follow`, the log of a running pod is what it has written so far.
-        match is_whole || asked.query.contains("follow=true") {
-            true => whole_log(),
-            false => Answer::Stream(vec![], End::Ends),
+        if is_whole || asked.query.contains("follow=true") {
+            return whole_log();
         }
+        Answer::Stream(vec![], End::Ends)
     };
     let fake = cluster(vec![job], vec![], vec![], logs).with({
         move |asked| match asked.path.as_str() {
