@@ -316,10 +316,13 @@ print(grown // 1024)
 """
 
 INTERRUPTED = """
+import signal
 import sys
 import longshore
 import test_hostile_server as hostile
 
+# The parent process may ignore SIGINT, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 cluster = longshore.Cluster(sys.argv[1])
 print("calls", flush=True)
 try:
