@@ -1,36 +1,45 @@
-//! `longshore metrics`: the last values of the metrics of a run's tasks.
+//! `longshore metrics`: the last values of the metrics of the tasks of runs.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use longshore::launcher::{
+    RunSummary,
     metrics::{self, MetricSources, RunMetrics, shown},
     runs,
 };
+use serde_json::Value;
 
 use crate::{
     complete, config,
     error::{Error, Result},
     metric_columns,
     output::{self, TextFormat},
+    owners::Access,
+    several_runs,
     target::{self, ClusterArgs, Target},
     ui,
 };
 
-/// Print the last values of the metrics of a run's tasks
+/// Print the last values of the metrics of the tasks of runs
 ///
 /// Metrics are the numbers that a task appends to the file LONGSHORE_METRICS, one JSON object
 /// per line; and those that `metrics` of longshore.toml or --metric names, in log lines such as
 /// loss=0.1. Works while the run is active, too.
+///
+/// RUN is the name of a run, a prefix of it that no other of your runs has, `last` for your newest
+/// run, or a quoted pattern with * and ?. With several names or a pattern, each table begins
+/// with the name of its run, and JSON and YAML are a list.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore metrics last
-  longshore metrics digits-x7k2p --output json")]
+  longshore metrics digits-x7k2p --output json
+  longshore metrics 'sweep-*'")]
 pub(crate) struct MetricsArgs {
-    /// Run: its name, a prefix of it, or `last`
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    run: String,
+    /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
+    #[arg(value_name = "RUN", required = true, add = ArgValueCompleter::new(complete::runs))]
+    runs: Vec<String>,
     /// Do not read the logs of the tasks
     #[arg(long)]
     no_logs: bool,
@@ -57,18 +66,57 @@ pub(crate) async fn metrics(args: MetricsArgs) -> Result<ExitCode> {
 async fn show(target: &Target, args: &MetricsArgs) -> Result<()> {
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let found = runs::find_made(cluster, namespace, &args.run).await?;
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let words = &args.runs;
+    let chosen = several_runs::choose_made(cluster, &all, namespace, words, Access::Read).await?;
+    let (answers, result) = several_runs::each(&chosen, |run| read(target, args, run)).await;
+    let are_several = several_runs::are_several(words);
+    for (run, metrics) in &answers {
+        let front = are_several.then(|| format!("{}: ", run.run.name));
+        let front = front.unwrap_or_default();
+        for unread in &metrics.unread {
+            ui::warning(format!("{front}not read: {unread}"));
+        }
+    }
+    match (&answers[..], are_several) {
+        ([(run, metrics)], false) => {
+            args.output
+                .print(&metrics.to_json(&run.run), || print(metrics))?;
+        }
+        ([], false) => {}
+        _ => {
+            let json = answers
+                .iter()
+                .map(|(run, metrics)| metrics.to_json(&run.run));
+            let json: Vec<Value> = json.collect();
+            args.output.print(&json, || print_all(&answers))?;
+        }
+    }
+    result
+}
+
+async fn read<'a>(
+    target: &Target,
+    args: &MetricsArgs,
+    run: &'a RunSummary,
+) -> Result<(&'a RunSummary, RunMetrics)> {
     let outputs = target.outputs();
     let sources = MetricSources {
         logs: !args.no_logs,
         outputs: outputs.as_ref(),
     };
-    let read = metrics::of_run(cluster, &found.run, sources).await?;
-    for unread in &read.unread {
-        ui::warning(format!("not read: {unread}"));
+    let read = metrics::of_run(target.cluster(), &run.run, sources).await?;
+    Ok((run, read))
+}
+
+fn print_all(answers: &[(&RunSummary, RunMetrics)]) {
+    for (n, (run, metrics)) in answers.iter().enumerate() {
+        if n > 0 {
+            ui::line("");
+        }
+        ui::line(run.run.name.as_str());
+        print(metrics);
     }
-    let json = read.to_json(&found.run);
-    args.output.print(&json, || print(&read))
 }
 
 fn print(read: &RunMetrics) {

@@ -11,11 +11,11 @@ use std::{
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use futures::{StreamExt as _, TryStreamExt as _, stream};
+use futures::{StreamExt as _, stream};
 use longshore::{
     client::Cluster,
     launcher::{
-        Run, RunState, config,
+        Run, RunState, RunSummary, config,
         runs::{self, RunFilter, StateFilter},
         usage::{self, Detail, RunUsage},
     },
@@ -30,6 +30,8 @@ use crate::{
     config::here,
     error::{Error, Kind, Result},
     output::{self, Format},
+    owners::Access,
+    several_runs::{self, Failures},
     target::{self, ClusterArgs},
     ui,
 };
@@ -44,6 +46,10 @@ const READERS: usize = 4;
 /// With RUN, shows each of its tasks, also those that have ended; otherwise, all active runs.
 /// In a terminal, the table is refreshed until Ctrl-C.
 ///
+/// RUN is the name of a run, a prefix of it that no other of your runs has, `last` for your newest
+/// run, or a quoted pattern with * and ?. With several names or a pattern, tasks are shown as
+/// RUN/ROLE/INDEX.
+///
 /// CPU and memory of tasks that run come from the cluster's metrics server (metrics.k8s.io) or
 /// from the task itself, GPUs from the task itself, which needs the permission pods/exec.
 /// docs/usage.md says what each cluster offers.
@@ -52,11 +58,12 @@ const READERS: usize = 4;
   longshore top
   longshore top last
   longshore top digits-x7k2p --sort memory
-  longshore top digits-x7k2p --output json")]
+  longshore top digits-x7k2p --output json
+  longshore top 'sweep-*' --sort cpu")]
 pub(crate) struct TopArgs {
-    /// Run: its name, a prefix of it, or `last` [default: all active runs]
-    #[arg(add = ArgValueCompleter::new(complete::runs))]
-    run: Option<String>,
+    /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*' [default: all active runs]
+    #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete::runs))]
+    runs: Vec<String>,
     /// Order of the rows
     #[arg(long, value_enum, default_value_t, value_name = "ORDER")]
     sort: rows::Sort,
@@ -73,7 +80,7 @@ pub(crate) struct TopArgs {
     #[arg(long, short)]
     namespace: Option<String>,
     /// All namespaces
-    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "run"])]
+    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "runs"])]
     all_namespaces: bool,
     #[command(flatten)]
     cluster: ClusterArgs,
@@ -120,58 +127,99 @@ struct Measured {
     usage: RunUsage,
 }
 
-async fn measure(cluster: &Cluster, args: &TopArgs) -> Result<Vec<Measured>> {
+/// The names of the runs that the words select, if there are words. They stay the same while the
+/// table is refreshed.
+async fn select(cluster: &Cluster, args: &TopArgs) -> Result<Option<Vec<String>>> {
+    if args.runs.is_empty() {
+        return Ok(None);
+    }
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let words = &args.runs;
+    let chosen = several_runs::choose_made(cluster, &all, namespace, words, Access::Read).await?;
+    Ok(Some(
+        chosen.iter().map(|run| run.run.name.to_string()).collect(),
+    ))
+}
+
+/// The runs with these names as they are now, or else the active runs.
+async fn find(
+    cluster: &Cluster,
+    args: &TopArgs,
+    names: Option<&[String]>,
+) -> Result<Vec<(String, Result<RunSummary>)>> {
+    let namespace = target::namespace(args.namespace.as_deref(), cluster);
+    let listed = (!args.all_namespaces).then_some(namespace);
+    let mut all = runs::list(cluster, listed).await?;
+    if let Some(names) = names {
+        let find = |name: &String| {
+            let found = runs::pick(&all, namespace, name, None).cloned();
+            (name.clone(), found.map_err(Error::from))
+        };
+        return Ok(names.iter().map(find).collect());
+    }
+    let active = RunFilter {
+        states: vec![StateFilter::Active],
+        ..RunFilter::default()
+    };
+    all.retain(|run| active.matches(run));
+    let found = all.into_iter();
+    Ok(found
+        .map(|run| (run.run.name.to_string(), Ok(run)))
+        .collect())
+}
+
+/// Measures the runs. A run that fails does not stop the others.
+async fn measure(
+    cluster: &Cluster,
+    args: &TopArgs,
+    names: Option<&[String]>,
+) -> Result<Vec<(String, Result<Measured>)>> {
     let detail = match args.output {
         TopFormat::Table => Detail::Current,
         TopFormat::Json | TopFormat::Yaml => Detail::Series,
     };
-    let mut found = match &args.run {
-        Some(name) => vec![runs::find_made(cluster, namespace, name).await?],
-        None => {
-            let namespace = (!args.all_namespaces).then_some(namespace);
-            let active = RunFilter {
-                states: vec![StateFilter::Active],
-                ..RunFilter::default()
-            };
-            let mut all = runs::list(cluster, namespace).await?;
-            all.retain(|run| active.matches(run));
-            all
-        }
-    };
+    let mut found = find(cluster, args, names).await?;
     if found.len() > MOST_RUNS {
         let more = (found.len() - MOST_RUNS) as u64;
-        ui::note(format!("{} not shown", ui::count(more, "active run")));
+        let noun = if names.is_some() { "run" } else { "active run" };
+        ui::note(format!("{} not shown", ui::count(more, noun)));
         found.truncate(MOST_RUNS);
     }
-    let measuring = stream::iter(found).map(|found| async move {
-        let usage = usage::of_run(cluster, &found.run, detail).await?;
-        Ok::<_, Error>(Measured {
-            run: found.run,
-            state: found.state,
-            usage,
-        })
+    let measuring = stream::iter(found).map(|(name, found)| async move {
+        let measured = async {
+            let found = found?;
+            let usage = usage::of_run(cluster, &found.run, detail).await?;
+            Ok(Measured {
+                run: found.run,
+                state: found.state,
+                usage,
+            })
+        };
+        (name, measured.await)
     });
-    measuring.buffered(READERS).try_collect().await
+    Ok(measuring.buffered(READERS).collect().await)
 }
 
-/// The rows: tasks of the run, or runs.
+/// The rows: tasks of the named runs, or runs.
 fn rows(measured: &[Measured], args: &TopArgs) -> Vec<Row> {
-    let mut rows: Vec<Row> = match args.run {
-        Some(_) => measured
-            .iter()
-            .flat_map(|run| run.usage.tasks.iter().map(Row::of_task))
-            .collect(),
-        None => measured
-            .iter()
-            .map(|run| {
-                let name = match args.all_namespaces {
-                    true => format!("{}/{}", run.run.namespace, run.run.name),
-                    false => run.run.name.to_string(),
-                };
-                Row::of_run(name, run.state, &run.usage.tasks)
-            })
-            .collect(),
+    let are_several = several_runs::are_several(&args.runs);
+    let of_run = |run: &Measured| {
+        let name = match args.all_namespaces {
+            true => format!("{}/{}", run.run.namespace, run.run.name),
+            false => run.run.name.to_string(),
+        };
+        Row::of_run(name, run.state, &run.usage.tasks)
+    };
+    let of_tasks = |run: &Measured| -> Vec<Row> {
+        let front = are_several.then(|| format!("{}/", run.run.name));
+        let front = front.unwrap_or_default();
+        let tasks = run.usage.tasks.iter();
+        tasks.map(|task| Row::of_task(&front, task)).collect()
+    };
+    let mut rows: Vec<Row> = match args.runs.is_empty() {
+        true => measured.iter().map(of_run).collect(),
+        false => measured.iter().flat_map(of_tasks).collect(),
     };
     args.sort.sort(&mut rows);
     rows
@@ -188,23 +236,39 @@ fn unseen(measured: &[Measured]) -> Vec<String> {
 }
 
 fn nothing(args: &TopArgs) -> &'static str {
-    match args.run {
-        Some(_) => "No task has started.",
-        None => "No active runs.",
+    match args.runs.is_empty() {
+        true => "No active runs.",
+        false => "No task has started.",
     }
 }
 
 async fn once(cluster: &Cluster, args: &TopArgs) -> Result<()> {
-    let measured = measure(cluster, args).await?;
-    for text in unseen(&measured) {
+    let names = select(cluster, args).await?;
+    let results = measure(cluster, args, names.as_deref()).await?;
+    let mut failures = Failures::of(results.len());
+    let measured = results.into_iter();
+    let measured: Vec<Measured> = measured
+        .filter_map(|(name, result)| failures.take(name, result))
+        .collect();
+    let failed = failures.result();
+    // A single name has no output beside its error.
+    if failed.is_err() && measured.is_empty() && !several_runs::are_several(&args.runs) {
+        return failed;
+    }
+    print(&measured, args)?;
+    failed
+}
+
+fn print(measured: &[Measured], args: &TopArgs) -> Result<()> {
+    for text in unseen(measured) {
         ui::warning(format!("not read: {text}"));
     }
     let format = match args.output {
         TopFormat::Table => {
-            let table = rows(&measured, args);
+            let table = rows(measured, args);
             let table = table.iter().map(Row::cells);
             output::table(
-                &rows::header(args.run.is_some()),
+                &rows::header(!args.runs.is_empty()),
                 table.collect(),
                 nothing(args),
             );
@@ -233,26 +297,38 @@ async fn once(cluster: &Cluster, args: &TopArgs) -> Result<()> {
 
 /// Draws the table again and again.
 async fn refresh(cluster: &Cluster, args: &TopArgs, interval: Duration) -> Result<()> {
+    let names = select(cluster, args).await?;
     let mut screen = Screen::default();
     loop {
-        let measured = measure(cluster, args).await?;
+        let (mut measured, mut failed) = (Vec::new(), Vec::new());
+        for (name, result) in measure(cluster, args, names.as_deref()).await? {
+            match result {
+                Ok(run) => measured.push(run),
+                Err(error) => failed.push((name, error)),
+            }
+        }
+        if measured.is_empty() && !failed.is_empty() {
+            return Err(failed.remove(0).1);
+        }
         let table = rows(&measured, args);
-        let header = rows::header(args.run.is_some());
+        let header = rows::header(!args.runs.is_empty());
         let mut all = vec![header.iter().map(|&cell| cell.to_owned()).collect()];
         all.extend(table.iter().map(Row::cells));
         let mut lines = ui::columns(&all);
         if table.is_empty() {
             lines.push(nothing(args).to_owned());
         }
-        lines.extend(
-            unseen(&measured)
-                .iter()
-                .map(|text| format!("not read: {text}")),
-        );
+        let failed_lines = failed
+            .iter()
+            .map(|(name, error)| format!("not read: {name}: {}", error.message()));
+        let unseen = unseen(&measured);
+        lines.extend(unseen.iter().map(|text| format!("not read: {text}")));
+        lines.extend(failed_lines);
         screen.draw(&lines);
-        if ui::output_closed()
-            || (args.run.is_some() && measured.iter().all(|run| run.state.is_over()))
-        {
+        let is_over = !args.runs.is_empty()
+            && failed.is_empty()
+            && measured.iter().all(|run| run.state.is_over());
+        if ui::output_closed() || is_over {
             return Ok(());
         }
         tokio::time::sleep(interval).await;

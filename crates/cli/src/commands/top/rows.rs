@@ -56,10 +56,11 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of_task(task: &TaskUsage) -> Self {
+    /// A task, with this text in front of its name.
+    pub(super) fn of_task(front: &str, task: &TaskUsage) -> Self {
         let record = task.record.as_ref();
         Self {
-            name: task.task.to_string(),
+            name: format!("{front}{}", task.task),
             state: if task.is_running { "running" } else { "ended" }.to_owned(),
             cpu: task.cpu(),
             mean_cpu: record.and_then(|record| record.mean_cpu()),
@@ -76,7 +77,7 @@ impl Row {
         let rows: Vec<Self> = tasks
             .iter()
             .filter(|task| task.is_running)
-            .map(Self::of_task)
+            .map(|task| Self::of_task("", task))
             .collect();
         let values = |of: fn(&Self) -> Option<f64>| rows.iter().filter_map(of).collect::<Vec<_>>();
         let sum = |of| {
