@@ -192,3 +192,55 @@ fn several_sweeps_are_retried_at_once() {
         again.err
     );
 }
+
+#[test]
+fn metrics_and_top_take_several_runs() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let write = |loss: &str| format!("echo '{{\"loss\": {loss}}}' >> $LONGSHORE_METRICS");
+    let (one, two) = (write("0.5"), write("0.25"));
+    let started = start(&machine, &[("m-a", &one), ("m-b", &two)]);
+    let [a, b] = &started[..] else { unreachable!() };
+    wait_for(&machine, a, "succeeded");
+    wait_for(&machine, b, "succeeded");
+    let runs = |answers: &Value| -> Vec<String> {
+        let answers = answers.as_array().unwrap().iter();
+        answers
+            .map(|one| one["run"].as_str().unwrap().to_owned())
+            .collect()
+    };
+
+    let both = machine.longshore(&["metrics", b, a]).expect(0).out;
+    let parts: Vec<&str> = both.split("\n\n").collect();
+    assert_eq!(parts.len(), 2, "{both}");
+    for (part, (run, loss)) in parts.iter().zip([(b, "0.25"), (a, "0.5")]) {
+        assert!(part.starts_with(&format!("{run}\n")), "{both}");
+        assert!(part.trim_end().ends_with(loss), "{both}");
+    }
+    let table = machine.longshore(&["top", "m-*", "--once"]).expect(0).out;
+    for run in [a, b] {
+        assert!(table.contains(&format!("{run}/main/0 ")), "{table}");
+    }
+    for command in ["metrics", "top"] {
+        let json = |words: &[&str]| -> Value {
+            let words = [&[command, "--output", "json"], words].concat();
+            machine.longshore(&words).expect(0).json()
+        };
+        assert_eq!(runs(&json(&[b, a])), [b.clone(), a.clone()]);
+        assert_eq!(runs(&json(&["m-b*"])), std::slice::from_ref(b));
+        let commas = format!("{a},{b},{a}");
+        assert_eq!(runs(&json(&[&commas])), [a.clone(), b.clone()]);
+        // An invalid name is an error before anything is printed.
+        let wrong = machine.longshore(&[command, a, "missing"]).expect(1);
+        assert!(
+            wrong.out.is_empty() && wrong.err.contains("missing"),
+            "{}",
+            wrong.err
+        );
+    }
+    let single = ["metrics", a, "--output", "json"];
+    assert_eq!(
+        machine.longshore(&single).expect(0).json()["run"],
+        a.as_str()
+    );
+}
