@@ -6,6 +6,7 @@ mod keys;
 mod own_output;
 mod report;
 mod session;
+mod settings;
 mod tasks;
 mod versions;
 mod watch;

@@ -21,6 +21,7 @@ use super::{
     folder::Folder,
     keys::{KEYS, Key, Keys},
     report::{Line, News, Reporter},
+    settings::FolderSettings,
     tasks,
     versions::{self, Restart, Version},
 };
@@ -89,6 +90,7 @@ pub(crate) async fn develop(
 ) -> Result<ExitCode> {
     let path = options.folder.canonicalize();
     let path = path.map_err(|error| Error::from_source(Kind::Usage, &error))?;
+    let settings = FolderSettings::read(&path);
     let session = match &options.start {
         Start::Launched(_) => Session {
             number: 0,
@@ -143,7 +145,9 @@ pub(crate) async fn develop(
     ));
     // Dropped, and so ended, with this function.
     let mut parts = JoinSet::new();
-    parts.spawn(versions::follow(folder, name, publish, restarts, warn));
+    parts.spawn(versions::follow(
+        folder, name, publish, restarts, settings, warn,
+    ));
     parts.spawn(tasks::keep(shared, run.clone(), versions.clone()));
     parts.spawn(react(Reactions {
         versions,

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use super::{
     folder::{Folder, Parcel, SendError, State},
     own_output::is_own_output,
+    settings::FolderSettings,
     watch::Watch,
 };
 use crate::error::chain;
@@ -118,6 +119,7 @@ pub(super) async fn follow(
     session: String,
     versions: watch::Sender<Version>,
     mut restarts: mpsc::Receiver<Restart>,
+    settings: FolderSettings,
     warn: impl Fn(String),
 ) {
     let mut watch = Watch::start();
@@ -125,6 +127,7 @@ pub(super) async fn follow(
     let mut problem = None;
     let mut failures = 0;
     let contents = Arc::new(Mutex::new(None));
+    let settings = Arc::new(Mutex::new(settings));
     // The folder may have changed since it was packed.
     let mut noticed = Some(Instant::now());
     loop {
@@ -160,11 +163,19 @@ pub(super) async fn follow(
         let name = format!("{session}.{number}");
         let (reading, before) = (Arc::clone(&folder), Arc::clone(&current.state));
         let known = Arc::clone(&contents);
+        let settings = Arc::clone(&settings);
         let read = tokio::task::spawn_blocking(move || {
             let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-            compare(&reading, &before, name, &mut known)
+            let mut settings = settings.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = compare(&reading, &before, name, &mut known);
+            (read, settings.changed())
         });
-        let Ok(read) = read.await else { return };
+        let Ok((read, changed_settings)) = read.await else {
+            return;
+        };
+        if let Some(text) = changed_settings {
+            warn(text);
+        }
         watch.compared(begin.elapsed());
         match read {
             Ok(Difference::None) => (problem, failures) = (None, 0),

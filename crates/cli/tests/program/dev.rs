@@ -200,6 +200,42 @@ fn the_cluster_restarts() {
 }
 
 #[test]
+fn changed_settings_are_named_as_not_used() {
+    for ignored in ["", "ignore = ['longshore.toml']\n"] {
+        let machine = Machine::new();
+        machine.longshore(&["up"]).expect(0);
+        let settings = |text: &str| machine.write("longshore.toml", &format!("{ignored}{text}"));
+        settings("command = ['sh', '-c', 'echo first; exec sleep 300']\n");
+        let (mut running, output) = dev(&machine, &[]);
+        output.see("| first");
+        running.wait_for_error("restarts the command");
+        // Neither a comment nor half a file is a change of the settings.
+        settings("# Trains.\ncommand = ['sh', '-c', 'echo first; exec sleep 300']\n");
+        settings("command = ['sh', '-c', 'echo sec");
+        settings("command = ['sh', '-c', 'echo second; exec sleep 300']\n");
+        running.wait_for_error(
+            "`command` has changed in longshore.toml, but the run keeps its settings",
+        );
+        settings("command = ['sh', '-c', 'echo second; exec sleep 300']\n[env]\nEPOCHS = '3'\n");
+        running.wait_for_error("`command`, `env` have changed in longshore.toml");
+        let text = running.errors();
+        assert_eq!(
+            text.matches("but the run keeps its settings").count(),
+            2,
+            "{text}"
+        );
+        // The settings of the run are those of before: nothing is left to say.
+        settings("command = ['sh', '-c', 'echo first; exec sleep 300']\n");
+        running.signal("INT");
+        running.end().expect(130);
+        let (again, output) = dev(&machine, &[]);
+        output.see("| first");
+        again.signal("INT");
+        again.end().expect(130);
+    }
+}
+
+#[test]
 fn keys_restart_and_end() {
     let machine = Machine::new();
     machine.longshore(&["up"]).expect(0);

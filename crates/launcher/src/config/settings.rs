@@ -1,6 +1,9 @@
 //! `longshore.toml` as written: every key is optional, and unknown keys are errors.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::de::{DeTable, DeValue};
@@ -236,6 +239,21 @@ impl Settings {
     /// As [`Settings::parse`], and [`ConfigError::Read`].
     pub fn load(folder: &Path) -> Result<Self, ConfigError> {
         Self::load_file(&folder.join(FILE), false)
+    }
+
+    /// The keys of the file whose values differ in another version of it, sorted.
+    #[must_use]
+    pub fn changed_keys(&self, other: &Self) -> Vec<String> {
+        let table = |settings: &Self| {
+            let text = settings.source.as_ref().map(|source| source.text.as_str());
+            toml::from_str::<toml::Table>(text.unwrap_or_default()).unwrap_or_default()
+        };
+        let (ours, theirs) = (table(self), table(other));
+        let keys: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+        let changed = keys
+            .into_iter()
+            .filter(|key| ours.get(*key) != theirs.get(*key));
+        changed.cloned().collect()
     }
 
     /// Reads a file. `required`: whether a missing file is an error.
