@@ -41,7 +41,7 @@ const NAMED_RUNS: usize = 10;
 /// have their grace periods to end. On a terminal, the command asks for confirmation; otherwise
 /// it requires --force. Other pods restart with the cluster if their restart policy allows it.
 /// Schedules create no runs until the cluster runs again: the command names them, and on a terminal,
-/// it asks.
+/// it asks, unless --force is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore down
@@ -68,7 +68,12 @@ pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
     // From here on, no run can start.
     let stop = Stop::begin(&layout).await?;
     if let Some(record) = daemon::find(&layout).await?.running() {
-        let Work { runs, .. } = work_of(&record).await;
+        let Work { runs, schedules } = work_of(&record).await;
+        if args.force
+            && let Some(text) = about_schedules(&schedules, record.ephemeral)
+        {
+            ui::note(hints::complete(&text));
+        }
         if !args.force
             && let Some(new) = runs.iter().find(|run| !agreed.contains(&name(run)))
         {

@@ -173,3 +173,49 @@ fn a_command_during_down_uses_the_next_cluster() {
         "node/longshore\n"
     );
 }
+
+/// Creates two schedules; returns their names.
+fn schedules(machine: &Machine) -> [String; 2] {
+    ["0 3 * * *", "30 4 1 1 *"].map(|cron| {
+        let created = machine.longshore(&["run", "--cron", cron, "--", "true"]);
+        created.expect(0).out.trim().to_owned()
+    })
+}
+
+#[test]
+fn down_names_the_schedules_that_end_with_the_cluster() {
+    for (up, fate) in [
+        (&["up"][..], "stopped until `longshore up"),
+        (&["up", "--ephemeral"], "lost with the cluster"),
+    ] {
+        for down in [&["down"][..], &["down", "--force"]] {
+            let machine = Machine::new();
+            machine.longshore(up).expect(0);
+            let [first, second] = schedules(&machine);
+            let answer = machine.longshore(down).expect(0);
+            let text = &answer.err;
+            assert_eq!(text.matches("2 schedules are").count(), 1, "{text}");
+            assert!(text.contains(fate), "{text}");
+            let (first, second) = (
+                format!("{first} (0 3 * * *)"),
+                format!("{second} (30 4 1 1 *)"),
+            );
+            assert!(text.contains(&first) && text.contains(&second), "{text}");
+        }
+    }
+}
+
+#[test]
+fn paused_schedules_do_not_end_with_the_cluster() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let [paused, active] = schedules(&machine);
+    machine.longshore(&["cancel", &paused]).expect(0);
+    let mut terminal = Terminal::start(&machine.command(&["down"]));
+    terminal.wait_for("Stop the cluster? [y/N]");
+    terminal.write("y\n");
+    let (status, text) = terminal.end();
+    assert!(status.success(), "{text}");
+    assert!(text.contains("1 schedule is stopped"), "{text}");
+    assert!(text.contains(&active) && !text.contains(&paused), "{text}");
+}
