@@ -241,13 +241,16 @@ async fn point_45_archives_of_untrusted_containers_are_checked() {
     });
     let running = RunningPod::start(container).await;
     let local = tempfile::tempdir().unwrap();
+    let tar = tools.path().join("tar");
+    let write_tar = |script: &str| {
+        fs::write(&tar, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")).unwrap();
+        fs::set_permissions(&tar, fs::Permissions::from_mode(0o755)).unwrap();
+    };
     let copy = async |script: &str| {
-        let tar = tools.path().join("tar");
         if script.is_empty() {
             let _ = fs::remove_file(&tar);
         } else {
-            fs::write(&tar, format!("#!/bin/sh\nPATH=/usr/bin:/bin\n{script}\n")).unwrap();
-            fs::set_permissions(&tar, fs::Permissions::from_mode(0o755)).unwrap();
+            write_tar(script);
         }
         let options = CopyOptions::default();
         let outcome = running.pod.copy_out("/data", local.path(), &options).await;
@@ -272,9 +275,23 @@ async fn point_45_archives_of_untrusted_containers_are_checked() {
             "broken",
         ),
         ("yes >&2 & yes; wait".to_owned(), "y\ny\n"),
+        (
+            format!("({}); head -c 9000000 /dev/zero", make("data")),
+            "more than 4194304 bytes follow its end",
+        ),
+        (
+            format!("({}); exec yes", make("data")),
+            "more than 4194304 bytes follow its end",
+        ),
     ] {
         let message = copy(&script).await;
         assert!(message.contains(words), "{script}: {message}");
     }
+    // Padding is not an error.
+    let script = format!("({}); head -c 1000000 /dev/zero", make("data"));
+    write_tar(&script);
+    let options = CopyOptions::default();
+    let copied = running.pod.copy_out("/data", local.path(), &options).await;
+    assert_eq!(copied.unwrap().transferred.bytes, 2);
     running.server.stop().await;
 }

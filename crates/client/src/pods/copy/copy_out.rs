@@ -1,7 +1,8 @@
 //! Copies files out of containers.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -16,6 +17,10 @@ use crate::{
     kinds::Pod,
     view::View,
 };
+
+/// The maximum number of bytes after the end of an archive: `tar` fills its last record, of 10 KiB
+/// by default.
+const MAX_TRAILING_BYTES: u64 = 4 << 20;
 
 impl View<Pod> {
     /// Copies a file or a folder out of a container. If `to` is an existing folder, the copy is
@@ -113,19 +118,30 @@ async fn unpack_from(
     staging: TempDir,
     options: &CopyOptions,
 ) -> Result<Result<(Transferred, TempDir), UnpackError>> {
-    let archive = SyncIoBridge::new(stdout.ok_or(Error::Closed)?);
+    let mut archive = SyncIoBridge::new(stdout.ok_or(Error::Closed)?);
     let report = options.report();
     let work = move || {
         let options = Unpack {
             as_found: true,
             ..Unpack::default()
         };
-        let transferred = unpack(archive, staging.path(), &options, report)?;
+        let transferred = unpack(&mut archive, staging.path(), &options, report)?;
+        read_padding(archive).map_err(UnpackError::Read)?;
         Ok((transferred, staging))
     };
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|_| Error::Closed)
+}
+
+/// Reads the padding after the end of an archive, so that `tar` can write it and end.
+fn read_padding(archive: impl Read) -> io::Result<()> {
+    let mut padding = archive.take(MAX_TRAILING_BYTES + 1);
+    if io::copy(&mut padding, &mut io::sink())? > MAX_TRAILING_BYTES {
+        let problem = format!("more than {MAX_TRAILING_BYTES} bytes follow its end");
+        return Err(io::Error::other(problem));
+    }
+    Ok(())
 }
 
 /// Moves the unpacked file or folder to its destination.
