@@ -258,21 +258,29 @@ fn several_kubeconfigs_are_merged() {
         &format!("apiVersion: v1\nkind: Config\nusers:{users}"),
     );
     let nodes = ["get", "nodes", "-o", "name", "--context", "longshore"];
-    let stacked = |list: &str| {
+    let stacked = |variable: &str, list: &str| {
         let mut command = machine.command(&nodes);
-        Answer::new(&command.env("KUBECONFIG", list).output().unwrap())
+        Answer::new(&command.env(variable, list).output().unwrap())
     };
     let folder = machine.code();
     let path = |name: &str| folder.join(name).display().to_string();
     // A missing file is skipped, as by kubectl.
     let all = [path("none"), path("clusters"), path("users")].join(":");
-    assert_eq!(stacked(&all).expect(0).out, "node/longshore\n");
-    let half = stacked(&path("clusters")).expect(3);
-    assert!(
-        half.err.contains("no context \"longshore\""),
-        "{}",
-        half.err
-    );
+    for variable in ["KUBECONFIG", "LONGSHORE_KUBECONFIG"] {
+        assert_eq!(stacked(variable, &all).expect(0).out, "node/longshore\n");
+        let half = stacked(variable, &path("clusters")).expect(3);
+        assert!(
+            half.err.contains("no context \"longshore\""),
+            "{variable}: {}",
+            half.err
+        );
+    }
+    let option = [&nodes[..], &["--kubeconfig", &all]].concat();
+    assert_eq!(machine.longshore(&option).expect(0).out, "node/longshore\n");
+    // A file whose name has a colon is one file.
+    std::fs::copy(path("ours"), path("a:b")).unwrap();
+    let colon = stacked("LONGSHORE_KUBECONFIG", &path("a:b"));
+    assert_eq!(colon.expect(0).out, "node/longshore\n");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `run`: from a folder to the command's exit code.
 
-use crate::machine::Machine;
+use crate::machine::{Answer, Machine};
 
 #[test]
 fn the_exit_code_is_the_commands() {
@@ -311,5 +311,33 @@ fn a_run_of_one_task_has_the_frameworks_variables() {
             "{line}: {}",
             answer.out
         );
+    }
+}
+
+/// The variable counts for runs that are started, as for `--dry-run`.
+#[test]
+fn the_launcher_image_of_the_environment_is_that_of_the_run() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let ours = "registry.example/ours:1";
+    let file = "launcher_image = 'registry.example/file:1'\n";
+    let option = ["--launcher-image", "registry.example/option:1"];
+    for (value, settings, options, expected) in [
+        (ours, "", &[][..], ours),
+        (ours, file, &[], ours),
+        (ours, file, &option, "registry.example/option:1"),
+        ("", file, &[], "registry.example/file:1"),
+    ] {
+        machine.write("longshore.toml", settings);
+        let words = [&["run"], options, &["--", "true"]].concat();
+        let mut command = machine.command(&words);
+        command.env("LONGSHORE_LAUNCHER_IMAGE", value);
+        Answer::new(&command.output().unwrap()).expect(0);
+        let jobs = machine.longshore(&["get", "jobs", "-o", "json"]).expect(0);
+        let images = jobs.out.matches("\"image\": \"registry.example/");
+        assert_eq!(images.count(), 1, "{}", jobs.out);
+        let image = format!("\"image\": \"{expected}\"");
+        assert!(jobs.out.contains(&image), "{expected}: {}", jobs.out);
+        machine.longshore(&["rm", "last"]).expect(0);
     }
 }
