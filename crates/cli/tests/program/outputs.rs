@@ -85,6 +85,30 @@ fn outputs_of_a_failed_run_are_fetched_at_its_end_with_its_exit_code() {
 }
 
 #[test]
+fn the_end_of_a_run_offers_to_fetch_only_files_that_exist() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    for (pattern, code, expected) in [
+        ("nothing*", 0, "no file matched"),
+        ("one", 0, "fetches them"),
+        ("*", 0, "fetches them"),
+        // After a failure, other tasks may still write files.
+        ("nothing*", 3, "fetches the files that matched"),
+        ("one", 3, "fetches the files that matched"),
+    ] {
+        let script = format!("echo > one; echo > two; exit {code}");
+        let run = ["run", "--output-files", pattern, "--", "sh", "-c", &script];
+        let answer = machine.longshore(&run).expect(code);
+        let mut lines = answer
+            .err
+            .lines()
+            .filter(|line| line.starts_with("outputs"));
+        let line = lines.next().unwrap_or_default();
+        assert!(line.ends_with(expected), "{pattern}: {}", answer.err);
+    }
+}
+
+#[test]
 fn outputs_of_a_cancelled_run_include_what_it_writes_within_its_grace_period() {
     let machine = machine();
     let run = machine
