@@ -32,8 +32,12 @@ pub(crate) async fn run(
     let task = Arc::new(TaskContainer::find(cluster, namespace, place, access).await?);
     let pod = task.pod.clone();
     let host = Arc::new(Task::new(task));
-    let (output, written) = stdio::output();
-    let served = serve(stdio::input(), output, keys, host, over(&pod)).await;
+    let (output, mut written) = stdio::output();
+    let served = tokio::select! {
+        served = serve(stdio::input(), output, keys, host, over(&pod)) => served,
+        // Standard output accepts no more data, also if the client sends nothing.
+        _ = &mut written => return Ok(()),
+    };
     let _ = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
     match served {
         Ok(_) => Ok(()),

@@ -8,6 +8,8 @@ use tokio::{
     sync::{mpsc, oneshot},
 };
 
+use crate::ui;
+
 /// The size of the buffers in bytes.
 const BUFFER: usize = 256 * 1024;
 /// The size of a read in bytes.
@@ -39,18 +41,16 @@ pub(super) fn input() -> DuplexStream {
 }
 
 /// Standard output. The receiver completes when everything was written after the stream was
-/// dropped.
+/// dropped, or at the first error, which the end of the program reports.
 pub(super) fn output() -> (DuplexStream, oneshot::Receiver<()>) {
     let (send, mut pieces) = mpsc::channel::<Vec<u8>>(QUEUED);
     let (finish, finished) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stdout = std::io::stdout().lock();
         while let Some(piece) = pieces.blocking_recv() {
-            if stdout
-                .write_all(&piece)
-                .and_then(|()| stdout.flush())
-                .is_err()
-            {
+            let written = stdout.write_all(&piece).and_then(|()| stdout.flush());
+            if let Err(error) = written {
+                ui::output_failed(error);
                 break;
             }
         }

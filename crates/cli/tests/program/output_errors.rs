@@ -2,7 +2,7 @@
 
 use std::{fs::OpenOptions, process::Stdio};
 
-use crate::machine::{Answer, Machine};
+use crate::machine::{Answer, Machine, Running, eventually};
 
 /// Runs the program with a full device as its standard output.
 fn on_a_full_device(machine: &Machine, arguments: &[&str]) -> Answer {
@@ -65,6 +65,30 @@ fn the_exit_code_of_a_failed_command_is_kept() {
         "{}",
         answer.err
     );
+}
+
+#[test]
+fn lost_output_of_an_ssh_server_is_an_error() {
+    let machine = Machine::new();
+    let run = ["run", "--detach", "--name", "job", "--", "sleep", "600"];
+    machine.longshore(&run).expect(0);
+    eventually("the task runs", || {
+        machine.longshore(&["exec", "last", "--", "true"]).code == 0
+    });
+    // With and without a client that is still connected.
+    let program = env!("CARGO_BIN_EXE_longshore");
+    for input in ["</dev/null", "< <(exec sleep 600)"] {
+        let script = format!("exec '{program}' ssh-proxy last.longshore {input} >/dev/full");
+        let command = machine.shell(&format!("exec bash -c \"{script}\""));
+        let answer = Running::start(command).end();
+        assert_eq!(answer.code, 1, "{input}: {}", answer.err);
+        let error = "error: cannot write to standard output: No space left on device";
+        assert!(answer.err.contains(error), "{input}: {}", answer.err);
+    }
+    let script = format!("set -o pipefail; '{program}' ssh-proxy last.longshore </dev/null | true");
+    let command = machine.shell(&format!("exec bash -c \"{script}\""));
+    let answer = Running::start(command).end().expect(0);
+    assert_eq!(answer.err, "");
 }
 
 #[test]
