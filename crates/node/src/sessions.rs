@@ -14,10 +14,7 @@ use longshore_node_api::{
 };
 use tokio::net::TcpStream;
 
-use crate::{
-    pod::Shared,
-    streams::{self, MAX_EXEC_COMMANDS},
-};
+use crate::{pod::Shared, streams};
 
 /// Time limit for a connection to a pod's port.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,10 +57,9 @@ impl Sessions {
         let shared = self.shared()?;
         let running = &shared.running_containers;
         let container = running.container(&container.uid, &container.container)?;
-        let permit = running.commands().try_acquire_owned();
-        let permit = permit.map_err(|_| {
+        let permit = running.count_command().map_err(|max| {
             SessionError::Failed(format!(
-                "{MAX_EXEC_COMMANDS} commands that were started by exec run already: end some of them"
+                "{max} commands that were started by exec run already: end some of them"
             ))
         })?;
         streams::exec(&shared.spawner, &container, command, wanted, permit).await

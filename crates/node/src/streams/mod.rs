@@ -10,7 +10,3 @@ pub(crate) use attach::Attachment;
 pub(crate) use collect::{CollectError, collect};
 pub(crate) use exec::exec;
 pub(crate) use running::{Container, ContainerProcess, RunningContainers};
-
-/// Maximum number of concurrent exec commands, including those whose clients
-/// disconnected.
-pub(crate) const MAX_EXEC_COMMANDS: usize = 2000;

@@ -8,13 +8,19 @@ use std::{
 
 use longshore_node_api::SessionError;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use rustix::process::{Resource, getrlimit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::{Attachment, MAX_EXEC_COMMANDS};
+use super::Attachment;
 use crate::{
     cgroups::Group,
     sandbox::{Command, Process},
 };
+
+/// Maximum number of concurrent exec commands, where the process may open enough files.
+const MAX_EXEC_COMMANDS: usize = 2000;
+/// The limit of open files for each exec command, which needs several of them.
+const FILES_PER_COMMAND: usize = 16;
 
 /// A running container.
 pub(crate) struct Container {
@@ -47,21 +53,35 @@ pub(crate) struct RunningContainers {
     pods: Mutex<HashMap<String, Pod>>,
     /// Limits the number of commands that exec runs.
     commands: Arc<Semaphore>,
+    max_commands: usize,
+}
+
+/// Returns the maximum number of concurrent exec commands, including those whose clients
+/// disconnected, for a limit of open files; `None` means no limit.
+fn max_commands(files: Option<u64>) -> usize {
+    let files = files.map_or(usize::MAX, |files| {
+        usize::try_from(files).unwrap_or(usize::MAX)
+    });
+    (files / FILES_PER_COMMAND).clamp(16, MAX_EXEC_COMMANDS)
 }
 
 impl Default for RunningContainers {
     fn default() -> Self {
+        let max_commands = max_commands(getrlimit(Resource::Nofile).current);
         Self {
             pods: Mutex::default(),
-            commands: Arc::new(Semaphore::new(MAX_EXEC_COMMANDS)),
+            commands: Arc::new(Semaphore::new(max_commands)),
+            max_commands,
         }
     }
 }
 
 impl RunningContainers {
-    /// Returns the limit of commands that exec runs.
-    pub(crate) fn commands(&self) -> Arc<Semaphore> {
-        self.commands.clone()
+    /// Counts a command that exec runs, until the permit is dropped. Returns the maximum number if
+    /// that many run already.
+    pub(crate) fn count_command(&self) -> Result<OwnedSemaphorePermit, usize> {
+        let permit = self.commands.clone().try_acquire_owned();
+        permit.map_err(|_| self.max_commands)
     }
 
     /// Sets the address of a pod.
@@ -131,5 +151,22 @@ impl RunningContainers {
         found.ok_or_else(|| {
             SessionError::NotRunning(format!("the pod of uid {uid} does not run on this node"))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::max_commands;
+
+    #[test]
+    fn commands_of_exec_fit_into_the_limit_of_open_files() {
+        for (files, expected) in [
+            (None, 2000),
+            (Some(1 << 20), 2000),
+            (Some(4096), 256),
+            (Some(64), 16),
+        ] {
+            assert_eq!(max_commands(files), expected, "{files:?}");
+        }
     }
 }
