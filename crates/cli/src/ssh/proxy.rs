@@ -32,13 +32,13 @@ pub(crate) async fn run(
     let task = Arc::new(TaskContainer::find(cluster, namespace, place, access).await?);
     let pod = task.pod.clone();
     let host = Arc::new(Task::new(task));
-    let (output, mut written) = stdio::output();
+    let output = stdio::output();
     let served = tokio::select! {
-        served = serve(stdio::input(), output, keys, host, over(&pod)) => served,
+        served = serve(stdio::input(), output.stream, keys, host, over(&pod)) => served,
         // Standard output accepts no more data, also if the client sends nothing.
-        _ = &mut written => return Ok(()),
+        Ok(()) = output.failed => return Ok(()),
     };
-    let _ = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, output.finished).await;
     match served {
         Ok(_) => Ok(()),
         Err(longshore_ssh::Error::Io(_)) => Ok(()),

@@ -40,23 +40,34 @@ pub(super) fn input() -> DuplexStream {
     reader
 }
 
-/// Standard output. The receiver completes when everything was written after the stream was
-/// dropped, or at the first error, which the end of the program reports.
-pub(super) fn output() -> (DuplexStream, oneshot::Receiver<()>) {
+/// Standard output, written by a thread.
+pub(super) struct Output {
+    pub(super) stream: DuplexStream,
+    /// Completes when everything was written after the stream was dropped, or at the first error,
+    /// which the end of the program reports.
+    pub(super) finished: oneshot::Receiver<()>,
+    /// Receives a value at the first error, and otherwise none.
+    pub(super) failed: oneshot::Receiver<()>,
+}
+
+/// Standard output.
+pub(super) fn output() -> Output {
     let (send, mut pieces) = mpsc::channel::<Vec<u8>>(QUEUED);
     let (finish, finished) = oneshot::channel();
+    let (fail, failed) = oneshot::channel();
     std::thread::spawn(move || {
         let mut stdout = std::io::stdout().lock();
         while let Some(piece) = pieces.blocking_recv() {
             let written = stdout.write_all(&piece).and_then(|()| stdout.flush());
             if let Err(error) = written {
                 ui::output_failed(error);
+                let _ = fail.send(());
                 break;
             }
         }
         let _ = finish.send(());
     });
-    let (writer, mut reader) = tokio::io::duplex(BUFFER);
+    let (stream, mut reader) = tokio::io::duplex(BUFFER);
     tokio::spawn(async move {
         let mut buffer = vec![0; PIECE];
         while let Ok(length @ 1..) = reader.read(&mut buffer).await {
@@ -65,5 +76,9 @@ pub(super) fn output() -> (DuplexStream, oneshot::Receiver<()>) {
             }
         }
     });
-    (writer, finished)
+    Output {
+        stream,
+        finished,
+        failed,
+    }
 }
