@@ -158,8 +158,8 @@ fn invalid_option(error: &clap::Error) -> Option<Error> {
     Some(Error::from_source(Kind::Usage, invalid))
 }
 
-/// Replaces the usage line of an error by that of the command's help. clap's own line also shows
-/// the options that the environment sets.
+/// Replaces the usage line of an error by that of the command's help, and adds the tips for the
+/// command. clap's own line also shows the options that the environment sets.
 fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue};
     if error.get(ContextKind::Usage).is_none() {
@@ -174,6 +174,7 @@ fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     if let Some(verb) = verb {
         let usage = ContextValue::StyledStr(verb.render_usage());
         error.insert(ContextKind::Usage, usage);
+        verbs::suggest_for_several(&mut error, verb.get_name());
     }
     error
 }

@@ -42,11 +42,17 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// The given folder, or `outputs/RUN`.
-    pub(crate) fn of(given: Option<&Path>, run: &Run) -> Self {
-        let own = || Path::new(DEFAULT_FOLDER).join(run.name.as_str());
+    /// The given folder, if it is for this run alone; its subfolder `RUN`, if it is for several
+    /// runs; or else `outputs/RUN`.
+    pub(crate) fn of(given: Option<&Path>, run: &Run, are_several: bool) -> Self {
+        let folder = match given {
+            Some(folder) if !are_several => folder.to_owned(),
+            other => other
+                .unwrap_or(Path::new(DEFAULT_FOLDER))
+                .join(run.name.as_str()),
+        };
         Self {
-            folder: given.map_or_else(own, Path::to_owned),
+            folder,
             is_given: given.is_some(),
         }
     }
@@ -112,7 +118,8 @@ pub(crate) async fn find(
 fn not_found(error: RunOutputsError) -> Error {
     match error {
         RunOutputsError::Cluster(error) => error.into(),
-        RunOutputsError::Task(error) => Error::from_source(Kind::Usage, &error),
+        RunOutputsError::Task(error) => Error::from_source(Kind::Usage, &error)
+            .hint("the second word is a task or role; name several runs with commas, as in A,B"),
         other => failed(&other),
     }
 }
@@ -177,7 +184,7 @@ pub(crate) async fn fetch(run: &Run, files: RunFiles, to: Destination, force: bo
     spinner.end();
     let fetched = fetched.map_err(|error| failed(&error))?;
     let (fetched, files) = fetched.map_err(|error| failed(&error))?;
-    report(fetched, &folder);
+    report(run, fetched, &folder);
     report_left_out(&files);
     check_complete(&files)
 }
@@ -193,13 +200,13 @@ pub(crate) fn check_complete(files: &RunFiles) -> Result<()> {
     }
 }
 
-fn report(fetched: Fetched, folder: &Path) {
+fn report(run: &Run, fetched: Fetched, folder: &Path) {
     let present = match fetched.present {
         0 => String::new(),
         present => format!("; {} already there", ui::count(present, "file")),
     };
     let text = match (fetched.files, fetched.present) {
-        (0, 0) => "no file matched".to_owned(),
+        (0, 0) => format!("no file matched in {}", run.name),
         (files, _) => format!(
             "{}, {}, to {}{present}",
             ui::count(files, "file"),

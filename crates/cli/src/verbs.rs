@@ -1,4 +1,4 @@
-//! Suggests commands for the verbs of other tools.
+//! Suggests commands for the verbs of other tools, and for several runs.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -26,6 +26,33 @@ const OTHERS: &[(&[&str], &[&str])] = &[
     (&["completion"], &["completions"]),
 ];
 
+/// Commands that act on one run, and what does the same for several.
+const OF_ONE_RUN: &[(&str, &str)] = &[
+    ("attach", "`longshore logs RUN... --follow` follows several"),
+    (
+        "sweep",
+        "repeat it for each sweep, or use `longshore metrics RUN...`",
+    ),
+];
+
+/// Adds a tip to the error about a second name.
+pub(crate) fn suggest_for_several(error: &mut clap::Error, verb: &str) {
+    let Some((_, instead)) = OF_ONE_RUN.iter().find(|(of_one, _)| *of_one == verb) else {
+        return;
+    };
+    let is_name = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => !word.starts_with('-'),
+        _ => false,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && is_name {
+        let tip = format!("`longshore {verb}` takes one run: {instead}");
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![tip.into()]),
+        );
+    }
+}
+
 /// Replaces clap's suggestions for a verb of another tool, which resemble only its spelling.
 pub(crate) fn suggest(error: &mut clap::Error) {
     if error.kind() != ErrorKind::InvalidSubcommand {
@@ -50,7 +77,7 @@ pub(crate) fn suggest(error: &mut clap::Error) {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::OTHERS;
+    use super::{OF_ONE_RUN, OTHERS};
     use crate::app::description;
 
     #[test]
@@ -60,6 +87,7 @@ mod tests {
             .get_subcommands()
             .map(clap::Command::get_name)
             .collect();
+        assert!(OF_ONE_RUN.iter().all(|(verb, _)| names.contains(verb)));
         let mut seen = BTreeSet::new();
         for (verbs, commands) in OTHERS {
             for verb in *verbs {

@@ -18,12 +18,14 @@ use crate::{
     error::{Error, Result},
     fetch_outputs::{self, Destination},
     output::{self, Format, TableFormat},
+    owners::Access,
     place::Word,
+    several_runs::{self, Failures},
     target::{self, ClusterArgs, Target},
     ui,
 };
 
-/// Fetch the files that a run's tasks leave
+/// Fetch the files that the tasks of runs leave
 ///
 /// The files are those that match `outputs` of longshore.toml or --output-files, in the
 /// folder of a task's code. They are kept when a task ends, also if it fails or is
@@ -32,22 +34,25 @@ use crate::{
 /// keeps them itself; on other clusters, tasks upload them to the run's object store, or write
 /// them to its claim, which a short-lived pod then reads.
 ///
-/// RUN is the name of a run, a prefix of it that no other of your runs has, or `last` for your newest
-/// run. The files of a run with several tasks are written to one folder per task,
-/// ROLE-INDEX.
+/// RUN is the name of a run, a prefix of it that no other of your runs has, `last` for your newest
+/// run, a quoted pattern with * and ?, or several of these, separated by commas. The files of a
+/// run with several tasks are written to one folder per task, ROLE-INDEX; those of several runs to
+/// one folder per run, RUN. With several names or a pattern, each list begins with the name of its
+/// run, and JSON and YAML are a list.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   longshore outputs last
   longshore outputs last --list
   longshore outputs digits-x7k2p worker/0 --to results
+  longshore outputs 'sweep-*' --to results
   longshore outputs digits-x7k2p --output json")]
 pub(crate) struct OutputsArgs {
-    /// Run: its name, a prefix of it, or `last`
+    /// Runs: a name, a prefix, `last`, a pattern such as 'sweep-*', or several of these, as in A,B
     #[arg(add = ArgValueCompleter::new(complete::runs))]
     run: String,
     /// Only the files of this task or role: ROLE/INDEX or ROLE
     task: Option<String>,
-    /// Folder for the files [default: outputs/RUN]
+    /// Folder for the files [default: outputs/RUN]; of several runs, for the folders RUN
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     to: Option<PathBuf>,
     /// Overwrite files with another content
@@ -69,6 +74,12 @@ pub(crate) struct OutputsArgs {
     cluster: ClusterArgs,
 }
 
+impl OutputsArgs {
+    fn prints_tables(&self) -> bool {
+        self.list && self.output == TableFormat::Table
+    }
+}
+
 pub(crate) async fn outputs(args: OutputsArgs) -> Result<ExitCode> {
     let (run, choice) = chosen(&args)?;
     let target = args.cluster.open(&config::here()?).await?;
@@ -87,7 +98,10 @@ fn chosen(args: &OutputsArgs) -> Result<(&str, TaskChoice)> {
             "{:?} is neither a task nor a role",
             args.task.as_deref().unwrap_or(&args.run)
         ))
-        .hint("write RUN ROLE/INDEX, as in `longshore outputs last worker/0`")
+        .hint(
+            "write RUN ROLE/INDEX, as in `longshore outputs last worker/0`, or several runs with \
+             commas, as in `longshore outputs A,B`",
+        )
     };
     match (Word::parse(&args.run)?, &args.task) {
         (Word::Name(run), None) => Ok((run, TaskChoice::default())),
@@ -100,21 +114,56 @@ fn chosen(args: &OutputsArgs) -> Result<(&str, TaskChoice)> {
     }
 }
 
-async fn show(target: &Target, args: &OutputsArgs, run: &str, choice: &TaskChoice) -> Result<()> {
+async fn show(target: &Target, args: &OutputsArgs, runs: &str, choice: &TaskChoice) -> Result<()> {
     let cluster = target.cluster();
     let namespace = target::namespace(args.namespace.as_deref(), cluster);
-    let found = runs::find_made(cluster, namespace, run).await?;
-    let choice = choice.in_run(&found.run);
-    let files =
-        fetch_outputs::of_run(target, &found.run, &choice, args.reader_image.as_deref()).await?;
-    match args.output {
-        TableFormat::Json => output::value(Format::Json, &value(&found.run, &files))?,
-        TableFormat::Yaml => output::value(Format::Yaml, &value(&found.run, &files))?,
-        TableFormat::Table if args.list => list(&files),
-        TableFormat::Table => {
-            let to = Destination::of(args.to.as_deref(), &found.run);
-            return fetch_outputs::fetch(&found.run, files, to, args.force).await;
+    let all = runs::list(cluster, Some(namespace)).await?;
+    let words = [runs.to_owned()];
+    let chosen = several_runs::choose_made(cluster, &all, namespace, &words, Access::Read).await?;
+    let are_several = several_runs::are_several(&words);
+    let (mut shown, mut failures) = (Vec::new(), Failures::of(chosen.len()));
+    for (n, found) in chosen.into_iter().enumerate() {
+        let run = &found.run;
+        if are_several && args.prints_tables() {
+            if n > 0 {
+                ui::line("");
+            }
+            ui::line(run.name.as_str());
         }
+        let to = Destination::of(args.to.as_deref(), run, are_several);
+        failures.take(
+            &run.name,
+            show_run(target, args, run, choice, to, &mut shown).await,
+        );
+    }
+    let format = match args.output {
+        TableFormat::Table => return failures.result(),
+        TableFormat::Json => Format::Json,
+        TableFormat::Yaml => Format::Yaml,
+    };
+    match (&shown[..], are_several) {
+        ([only], false) => output::value(format, only)?,
+        ([], false) => {}
+        _ => output::value(format, &shown)?,
+    }
+    failures.result()
+}
+
+/// Fetches or lists the files of a run. For JSON and YAML, adds their list to those to be shown.
+async fn show_run(
+    target: &Target,
+    args: &OutputsArgs,
+    run: &Run,
+    choice: &TaskChoice,
+    to: Destination,
+    shown: &mut Vec<Value>,
+) -> Result<()> {
+    let choice = choice.in_run(run);
+    let files = fetch_outputs::of_run(target, run, &choice, args.reader_image.as_deref()).await?;
+    match args.output {
+        TableFormat::Json | TableFormat::Yaml => shown.push(value(run, &files)),
+        TableFormat::Table if args.list => list(&files),
+        TableFormat::Table => return fetch_outputs::fetch(run, files, to, args.force).await,
     }
     fetch_outputs::check_complete(&files)
 }
@@ -198,6 +247,9 @@ mod tests {
             assert_eq!(choice(words).unwrap(), (last(), worker.clone(), Some(3)));
         }
         assert_eq!(choice(&["last", "worker"]).unwrap(), (last(), worker, None));
+        for runs in ["a,b", "a-*", "{a,b}-?"] {
+            assert_eq!(choice(&[runs]).unwrap(), (runs.to_owned(), None, None));
+        }
         for words in [
             &["last", "worker/x"][..],
             &["last/worker/3", "worker/3"],

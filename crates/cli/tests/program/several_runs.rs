@@ -244,3 +244,76 @@ fn metrics_and_top_take_several_runs() {
         a.as_str()
     );
 }
+
+#[test]
+fn outputs_of_several_runs_have_a_folder_each() {
+    let machine = Machine::new();
+    machine.longshore(&["up"]).expect(0);
+    let runs = ["o-a", "o-b"].map(|name| {
+        let script = format!("echo {name} > result.txt");
+        let words = ["run", "--name", name, "--output-files", "*.txt", "--detach"];
+        let words = [&words[..], &["--", "sh", "-c", &script]].concat();
+        machine.longshore(&words).expect(0).out.trim().to_owned()
+    });
+    let empty = start(&machine, &[("o-c", "true")]).remove(0);
+    for run in runs.iter().chain([&empty]) {
+        wait_for(&machine, run, "succeeded");
+    }
+    let [a, b] = &runs;
+    let read = |path: String| std::fs::read_to_string(machine.code().join(path)).unwrap();
+
+    let both = format!("{a},{b}");
+    machine.longshore(&["outputs", &both]).expect(0);
+    let fetched = machine
+        .longshore(&["outputs", "o-*", "--to", "got"])
+        .expect(0);
+    for (run, text) in runs.iter().zip(["o-a\n", "o-b\n"]) {
+        assert_eq!(read(format!("outputs/{run}/result.txt")), text);
+        assert_eq!(read(format!("got/{run}/result.txt")), text);
+    }
+    let none = format!("no file matched in {empty}");
+    assert!(fetched.err.contains(&none), "{}", fetched.err);
+
+    let list = machine.longshore(&["outputs", &both, "--list"]).expect(0);
+    let parts: Vec<&str> = list.out.split("\n\n").collect();
+    assert_eq!(parts.len(), 2, "{}", list.out);
+    for (part, run) in parts.iter().zip([a, b]) {
+        assert!(part.starts_with(&format!("{run}\n")), "{}", list.out);
+        assert!(part.contains("result.txt"), "{}", list.out);
+    }
+    let json = |words: &str| {
+        let words = ["outputs", words, "main/0", "--output", "json"];
+        machine.longshore(&words).expect(0).json()
+    };
+    assert_eq!(json(a)["run"], a.as_str());
+    assert_eq!(json("o-b*")[0]["run"], b.as_str());
+    assert_eq!(json(&both)[1]["tasks"][0]["files"][0]["path"], "result.txt");
+
+    // One run that fails does not stop the others.
+    std::fs::write(machine.code().join(format!("got/{a}/result.txt")), "other").unwrap();
+    std::fs::remove_file(machine.code().join(format!("got/{b}/result.txt"))).unwrap();
+    let failed = machine
+        .longshore(&["outputs", &both, "--to", "got"])
+        .expect(1);
+    assert!(failed.err.contains("1 of 2 runs failed"), "{}", failed.err);
+    assert_eq!(read(format!("got/{b}/result.txt")), "o-b\n");
+    // A second name is a role, and the error says how to name several runs.
+    let role = machine.longshore(&["outputs", a, b]).expect(2);
+    assert!(role.err.contains("A,B"), "{}", role.err);
+}
+
+#[test]
+fn commands_for_one_run_name_those_for_several() {
+    let machine = Machine::new();
+    for (command, instead) in [("attach", "longshore logs"), ("sweep", "longshore metrics")] {
+        let refused = machine.longshore(&[command, "a", "b"]).expect(2);
+        let tip = format!("`longshore {command}` takes one run");
+        assert!(
+            refused.err.contains(&tip) && refused.err.contains(instead),
+            "{}",
+            refused.err
+        );
+        let option = machine.longshore(&[command, "a", "--bad"]).expect(2);
+        assert!(!option.err.contains("takes one run"), "{}", option.err);
+    }
+}

@@ -291,7 +291,7 @@ async fn fetch(target: &Target, run: &Run, folder: &Path) -> Result<()> {
     follow::wait_until_still(cluster, run).await?;
     let folder = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
     let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await?;
-    let to = Destination::of(folder, run);
+    let to = Destination::of(folder, run, false);
     fetch_outputs::fetch(run, files, to, false).await
 }
 
