@@ -75,13 +75,13 @@ pub(crate) async fn of_run(
     run: &Run,
     choice: &TaskChoice,
     image: Option<&str>,
-) -> Result<RunFiles> {
+) -> Result<RunFiles, RunOutputsError> {
     let cluster = target.cluster();
     if target.outputs().is_none() {
-        let uploaders = run_outputs::uploaders(cluster, run, choice).await;
-        upload(cluster, run, uploaders.map_err(not_found)?).await?;
+        let uploaders = run_outputs::uploaders(cluster, run, choice).await?;
+        upload(cluster, run, uploaders).await?;
     }
-    find(target, run, choice, image).await.map_err(not_found)
+    find(target, run, choice, image).await
 }
 
 /// The outputs of a run's tasks as they were last kept, or, on the embedded cluster, as they are.
@@ -115,7 +115,8 @@ pub(crate) async fn find(
     .await
 }
 
-fn not_found(error: RunOutputsError) -> Error {
+/// The error of a command that requires outputs.
+pub(crate) fn not_found(error: RunOutputsError) -> Error {
     match error {
         RunOutputsError::Cluster(error) => error.into(),
         RunOutputsError::Task(error) => Error::from_source(Kind::Usage, &error)
@@ -125,7 +126,11 @@ fn not_found(error: RunOutputsError) -> Error {
 }
 
 /// Lets running tasks upload their current files. One that fails is reported; it may just end.
-async fn upload(cluster: &Cluster, run: &Run, uploaders: Vec<Uploader>) -> Result<()> {
+async fn upload(
+    cluster: &Cluster,
+    run: &Run,
+    uploaders: Vec<Uploader>,
+) -> Result<(), RunOutputsError> {
     if uploaders.is_empty() {
         return Ok(());
     }

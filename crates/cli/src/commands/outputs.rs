@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCompleter;
 use longshore::launcher::{
     Run,
     outputs::Manifest,
-    run_outputs::{RunFiles, TaskChoice},
+    run_outputs::{RunFiles, RunOutputsError, TaskChoice},
     runs,
     terminal_text::escaped,
 };
@@ -150,6 +150,7 @@ async fn show(target: &Target, args: &OutputsArgs, runs: &str, choice: &TaskChoi
 }
 
 /// Fetches or lists the files of a run. For JSON and YAML, adds their list to those to be shown.
+/// Patterns pass over runs that request no outputs.
 async fn show_run(
     target: &Target,
     args: &OutputsArgs,
@@ -159,7 +160,14 @@ async fn show_run(
     shown: &mut Vec<Value>,
 ) -> Result<()> {
     let choice = choice.in_run(run);
-    let files = fetch_outputs::of_run(target, run, &choice, args.reader_image.as_deref()).await?;
+    let image = args.reader_image.as_deref();
+    let files = match fetch_outputs::of_run(target, run, &choice, image).await {
+        Err(error @ RunOutputsError::NotRequested { .. }) if runs::is_pattern(&args.run) => {
+            ui::note(error.to_string());
+            return Ok(());
+        }
+        files => files.map_err(fetch_outputs::not_found)?,
+    };
     match args.output {
         TableFormat::Json | TableFormat::Yaml => shown.push(value(run, &files)),
         TableFormat::Table if args.list => list(&files),

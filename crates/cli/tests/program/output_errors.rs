@@ -2,7 +2,7 @@
 
 use std::{fs::OpenOptions, process::Stdio};
 
-use crate::machine::{Answer, Machine, Running, eventually};
+use crate::machine::{Answer, Machine, eventually};
 
 /// Runs the program with a full device as its standard output.
 fn on_a_full_device(machine: &Machine, arguments: &[&str]) -> Answer {
@@ -75,20 +75,24 @@ fn lost_output_of_an_ssh_server_is_an_error() {
     eventually("the task runs", || {
         machine.longshore(&["exec", "last", "--", "true"]).code == 0
     });
+    let serve = |input: Stdio, output: Stdio| {
+        let mut command = machine.command(&["ssh-proxy", "last.longshore"]);
+        command.stdin(input).stdout(output);
+        Answer::new(&command.output().unwrap())
+    };
     // With and without a client that is still connected.
-    let program = env!("CARGO_BIN_EXE_longshore");
-    for input in ["</dev/null", "< <(exec sleep 600)"] {
-        let script = format!("exec '{program}' ssh-proxy last.longshore {input} >/dev/full");
-        let command = machine.shell(&format!("exec bash -c \"{script}\""));
-        let answer = Running::start(command).end();
-        assert_eq!(answer.code, 1, "{input}: {}", answer.err);
+    let (input, client) = std::io::pipe().unwrap();
+    for input in [input.into(), Stdio::null()] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let answer = serve(input, full.into());
         let error = "error: cannot write to standard output: No space left on device";
-        assert!(answer.err.contains(error), "{input}: {}", answer.err);
+        assert!(answer.err.contains(error), "{}", answer.err);
+        answer.expect(1);
     }
-    let script = format!("set -o pipefail; '{program}' ssh-proxy last.longshore </dev/null | true");
-    let command = machine.shell(&format!("exec bash -c \"{script}\""));
-    let answer = Running::start(command).end().expect(0);
-    assert_eq!(answer.err, "");
+    drop(client);
+    let (reader, output) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(serve(Stdio::null(), output.into()).expect(0).err, "");
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn outputs_of_several_runs_have_a_folder_each() {
         assert_eq!(read(format!("outputs/{run}/result.txt")), text);
         assert_eq!(read(format!("got/{run}/result.txt")), text);
     }
-    let none = format!("no file matched in {empty}");
+    let none = format!("the run {empty} requests no outputs");
     assert!(fetched.err.contains(&none), "{}", fetched.err);
 
     let list = machine.longshore(&["outputs", &both, "--list"]).expect(0);
@@ -288,6 +288,11 @@ fn outputs_of_several_runs_have_a_folder_each() {
     assert_eq!(json(a)["run"], a.as_str());
     assert_eq!(json("o-b*")[0]["run"], b.as_str());
     assert_eq!(json(&both)[1]["tasks"][0]["files"][0]["path"], "result.txt");
+
+    let named = format!("{empty},{a}");
+    let refused = machine.longshore(&["outputs", &named, "--list"]).expect(1);
+    assert!(refused.out.contains("result.txt"), "{}", refused.out);
+    assert!(refused.err.contains(&none), "{}", refused.err);
 
     // One run that fails does not stop the others.
     std::fs::write(machine.code().join(format!("got/{a}/result.txt")), "other").unwrap();

@@ -290,7 +290,8 @@ async fn fetch(target: &Target, run: &Run, folder: &Path) -> Result<()> {
     // After a failure, other tasks may still be terminating.
     follow::wait_until_still(cluster, run).await?;
     let folder = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
-    let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await?;
+    let files = fetch_outputs::of_run(target, run, &TaskChoice::default(), None).await;
+    let files = files.map_err(fetch_outputs::not_found)?;
     let to = Destination::of(folder, run, false);
     fetch_outputs::fetch(run, files, to, false).await
 }
