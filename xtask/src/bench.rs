@@ -74,7 +74,7 @@ fn build_python() -> Outcome<PathBuf> {
     run_command(cargo().args(["build", "--release", "--package", "longshore-python"]))?;
     let folder = target().join("bench/python");
     let package = folder.join("longshore");
-    let sources = root().join("crates/python/python/longshore");
+    let sources = root().join("crates/program/python/python/longshore");
     let library = target().join("release/liblongshore_native.so");
     let made = copy(&sources, &package)
         .and_then(|()| fs::copy(library, package.join("_native.abi3.so")).map(drop));
@@ -104,7 +104,7 @@ fn build_client_go(arguments: &Arguments) -> Outcome<Option<PathBuf>> {
     let program = target().join("bench/client-go");
     run_command(
         Command::new("go")
-            .current_dir(root().join("crates/bench/go"))
+            .current_dir(root().join("crates/interop/bench/go"))
             .args(["build", "-mod=readonly", "-trimpath", "-o"])
             .arg(&program)
             .arg(".")

@@ -1,5 +1,5 @@
 //! `cargo xtask test --go`: tests with client-go, controller-runtime, helm and kustomize on a
-//! cluster, in the Go module `crates/conformance/go`. Requires Go.
+//! cluster, in the Go module `crates/interop/conformance/go`. Requires Go.
 
 use std::{env, path::Path, process::Command};
 
@@ -35,7 +35,7 @@ fn test(kubeconfig: &Path, args: &[String]) -> Outcome {
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let path = env::join_paths(path).map_err(|error| error.to_string())?;
     let mut go = Command::new("go");
-    go.current_dir(root().join("crates/conformance/go"))
+    go.current_dir(root().join("crates/interop/conformance/go"))
         .args(["test", "-mod=readonly", "-count=1", "-v"])
         .args(args)
         .arg("./...")

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let environment = environment(python, &format!("wheel-{number}"))?;
         let python = environment.join("bin/python3");
         run_command(pip(&python).arg("install").arg(&wheel).arg("pytest"))?;
-        let test = "crates/python/tests/python/installed_wheel.py";
+        let test = "crates/program/python/tests/python/installed_wheel.py";
         run_command(
             Command::new(&python)
                 .args(["-W", "error", test])
@@ -77,7 +77,7 @@ fn build(manylinux: bool, wheels: &Path) -> Outcome<PathBuf> {
     command
         .args(["-m", "build", "--outdir"])
         .arg(wheels)
-        .arg(root().join("crates/python"))
+        .arg(root().join("crates/program/python"))
         .env("CARGO_TARGET_DIR", target().join("wheel"));
     if manylinux {
         command.env("MATURIN_PEP517_ARGS", "--zig --compatibility manylinux2014");

@@ -14,7 +14,9 @@ pub(crate) fn check(problems: &mut Vec<String>) {
 
 fn check_one(suite: &Suite, problems: &mut Vec<String>) {
     let mut tests = BTreeSet::new();
-    let folder = root().join("crates/conformance/tests").join(suite.tests);
+    let folder = root()
+        .join("crates/interop/conformance/tests")
+        .join(suite.tests);
     collect(&folder, suite.prefix, &mut tests);
     let text = fs::read_to_string(suite.path()).unwrap_or_default();
     let documented: BTreeSet<String> = text

@@ -37,7 +37,7 @@ const RULES_INTRODUCTION: &str = "\
 # Conformance
 
 This page lists the rules of the Kubernetes API that clients depend on. The tests of each
-rule are in `crates/conformance/tests/rules`. They are written from the rules, at the HTTP
+rule are in `crates/interop/conformance/tests/rules`. They are written from the rules, at the HTTP
 level, and run on the embedded server (`cargo xtask test`) and on real kube-apiservers with
 etcd, without controllers: {versions}.
 `cargo xtask real build` and `cargo xtask real-apiserver` build the real servers;
@@ -60,7 +60,7 @@ const POINTS_INTRODUCTION: &str = "\
 
 The client is the successor of the Python library `kube`. This page lists the guarantees of
 `kube` and the guarantees added since. The tests of each point are in
-`crates/conformance/tests/points`. They run on the embedded server (`cargo xtask test`) and
+`crates/interop/conformance/tests/points`. They run on the embedded server (`cargo xtask test`) and
 on real kube-apiservers with etcd, without controllers and nodes: {versions}
 (`cargo xtask test --cluster real` and `--cluster old`).
 ";

@@ -13,7 +13,7 @@ const HEAD: &str = "\
 
 The embedded cluster consists of an API server, and of controllers and a scheduler that are
 ordinary clients of it. Each of both can be replaced by the programs of Kubernetes. The tests in
-`crates/conformance/tests/controllers` play the part of the kubelets: they create nodes, renew
+`crates/interop/conformance/tests/controllers` play the part of the kubelets: they create nodes, renew
 their Leases and report the states of pods. They check what the controllers and the scheduler
 do. `cargo xtask controllers` runs the same tests on all four combinations and writes this page.
 

@@ -153,7 +153,7 @@ mod tests {
     fn test_programs_are_found_in_the_messages() {
         let artifact = |test: bool, executable: Value| {
             serde_json::json!({
-                "reason": "compiler-artifact", "manifest_path": "/w/crates/cli/Cargo.toml",
+                "reason": "compiler-artifact", "manifest_path": "/w/crates/program/cli/Cargo.toml",
                 "target": {"name": "program"}, "profile": {"test": test},
                 "executable": executable,
             })
@@ -169,7 +169,7 @@ mod tests {
             name: "cli: program".into(),
             target: "program".into(),
             executable: "/t/program-1".into(),
-            folder: "/w/crates/cli".into(),
+            folder: "/w/crates/program/cli".into(),
         };
         assert_eq!(programs(&messages.join("\n")), [expected]);
     }

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use crate::run::Outcome;
 
 /// The sources of the client.
-const CRATE: &str = "crates/client/src";
+const CRATE: &str = "crates/client/client/src";
 /// The guide to the client.
 const GUIDE: &str = "docs/client.md";
 /// Functions that an example cannot call, as they depend on the machine's kubeconfig.

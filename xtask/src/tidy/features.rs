@@ -57,7 +57,7 @@ fn differences(
                 .collect();
             format!(
                 "{who}: {name} has the features {features:?}, in tests of the workspace {others:?}, \
-                 so it is built twice: enable the missing features in crates/features/Cargo.toml"
+                 so it is built twice: enable the missing features in crates/program/features/Cargo.toml"
             )
         })
         .collect()

@@ -4,20 +4,24 @@ use std::{fs, path::Path};
 
 use crate::run::Outcome;
 
-/// The documents. Paths in them start at the repository's root or in `crates`.
+/// The documents. Paths in them start at the repository's root, in `crates`, or in one of the
+/// folders there.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// What a path in a document starts with.
 const ROOTS: &[&str] = &["crates/", "docs/", "docker/", "fuzz/", "xtask/"];
 
 /// Reports each path that does not exist.
 pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome {
+    let crates = root.join("crates");
+    let mut starts = vec![root.to_owned(), crates.clone()];
+    for house in fs::read_dir(&crates).map_err(|error| format!("{}: {error}", crates.display()))? {
+        starts.push(house.map_err(|error| error.to_string())?.path());
+    }
     for document in DOCUMENTS {
         let text = fs::read_to_string(root.join(document))
             .map_err(|error| format!("{document}: {error}"))?;
         for path in paths(&text) {
-            let exists = ["", "crates"]
-                .iter()
-                .any(|folder| root.join(folder).join(path).exists());
+            let exists = starts.iter().any(|start| start.join(path).exists());
             if !exists {
                 problems.push(format!(
                     "{document} names {path}, which does not exist: correct the path"
