@@ -104,12 +104,14 @@ pub(crate) struct RunningCluster {
 }
 
 impl RunningCluster {
-    /// Uses the running cluster, or builds and starts one.
+    /// Uses the running cluster, or builds and starts one. It has the images as they were last built.
     pub(crate) fn find_or_start() -> Outcome<Self> {
         let paths = paths();
         let started_here = !paths.kubeconfig().exists();
         if started_here {
             up(&paths)?;
+        } else {
+            servers::import_built(&paths)?;
         }
         Ok(Self { started_here })
     }

@@ -1,5 +1,7 @@
 //! Starts and stops the servers of the cluster.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::{
@@ -151,13 +153,21 @@ SystemdCgroup = false
         &[("config", &settings.display().to_string())],
     )?;
     wait_until("containerd responds", || ctr(paths, &["version"]).is_ok())?;
-    let mut archives = vec![image::build_pause(&paths.state)?];
-    archives.extend(image::built_archives());
-    for archive in &archives {
-        let archive = archive.display().to_string();
-        ctr(paths, &["images", "import", &archive])?;
+    import(paths, &image::build_pause(&paths.state)?)?;
+    import_built(paths)
+}
+
+/// Imports the images that `cargo xtask image` has built, and pushes them to the registries.
+pub(super) fn import_built(paths: &Paths) -> Outcome {
+    for archive in image::built_archives() {
+        import(paths, &archive)?;
     }
     registry::push_images(paths)
+}
+
+fn import(paths: &Paths, archive: &Path) -> Outcome {
+    ctr(paths, &["images", "import", &archive.display().to_string()])?;
+    Ok(())
 }
 
 fn apiserver(paths: &Paths) -> Outcome {
