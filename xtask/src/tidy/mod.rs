@@ -4,6 +4,7 @@
 mod cycles;
 mod examples;
 mod features;
+mod houses;
 mod layout;
 mod modules;
 mod paths;
@@ -154,6 +155,13 @@ fn check_edges(package: &Value, problems: &mut Vec<String>) {
             ));
         }
         let local = dependency["path"].is_string();
+        let folders = (
+            Path::new(text(package, "manifest_path")).parent(),
+            dependency["path"].as_str().map(Path::new),
+        );
+        if !is_dev && let (Some(from), Some(to)) = folders {
+            problems.extend(houses::check(from, to));
+        }
         // These only select Cargo features.
         let is_for_features = is_dev && (to == name || to == FEATURES);
         let allowed = row.is_some_and(|(_, uses, tests_use)| {
