@@ -29,11 +29,7 @@ pub(crate) struct Arguments {
 
 /// Builds and runs the benchmarks.
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    run_command(
-        cargo().args(["build", "--release", "--package", "longshore-cli"])
-            // As the benchmarks build it.
-            .args(["--package", "longshore-features"]),
-    )?;
+    run_command(cargo().args(["build", "--release", "--package", "longshore-cli"]))?;
     let client_go = build_client_go(arguments)?.unwrap_or_default();
     let mut benchmarks = cargo();
     if selects(arguments, "python") {

@@ -46,7 +46,7 @@ enum Task {
     Test(test::Arguments),
     /// Run the conformance tests on the embedded server and on real ones, and generate
     /// docs/conformance.md and docs/client-points.md.
-    Conformance(conformance::Arguments),
+    Conformance,
     /// Run the tests of the control plane on all combinations of API server and controllers,
     /// those of the embedded cluster and those of Kubernetes, and generate
     /// docs/controllers.md. Requires Go.
@@ -83,10 +83,10 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Test(arguments) => test::run(arguments),
-        Task::Tidy => tidy::run(None),
+        Task::Tidy => tidy::run(),
         Task::Bench(arguments) => bench::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
-        Task::Conformance(arguments) => conformance::run(&arguments),
+        Task::Conformance => conformance::run(),
         Task::Controllers(arguments) => controllers::run(&arguments),
         Task::RealApiserver => real::build(),
         Task::Real(arguments) => kubernetes::run(&arguments),

@@ -39,9 +39,6 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// The options of cargo that build tests.
-pub(crate) const TESTS_PROFILE: [&str; 2] = ["--profile", "tests"];
-
 /// Prefixes of the variables with which `cargo run` describes the program that it runs.
 const CARGO_RUN_VARIABLES: [&str; 4] = [
     "CARGO_PKG_",

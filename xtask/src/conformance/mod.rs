@@ -16,7 +16,7 @@ use suites::{SUITES, Suite};
 use crate::{
     orphans,
     real::{Cluster, Release},
-    run::{Outcome, TESTS_PROFILE, cargo, read_lines, root, target},
+    run::{Outcome, cargo, read_lines, root, target},
 };
 
 /// The tests that can run on any server, as arguments of `cargo test`.
@@ -28,14 +28,6 @@ pub(crate) const REAL_SERVER_ENV: &str = "LONGSHORE_TEST_REAL";
 /// The variable with the file to which tests write notes about the server.
 const NOTES_ENV: &str = "LONGSHORE_TEST_NOTES";
 
-/// How to run the tests.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Build without optimization: builds faster, runs slower.
-    #[arg(long)]
-    dev: bool,
-}
-
 impl Suite {
     /// The file of its table.
     fn path(&self) -> PathBuf {
@@ -44,16 +36,16 @@ impl Suite {
 }
 
 /// Runs both suites and writes the tables.
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    orphans::watch(|| run_suites(arguments))
+pub(crate) fn run() -> Outcome {
+    orphans::watch(run_suites)
 }
 
-fn run_suites(arguments: &Arguments) -> Outcome {
-    let embedded = tests(arguments.dev, None)?;
+fn run_suites() -> Outcome {
+    let embedded = tests(None)?;
     let mut real = Vec::new();
     for release in [Release::Current, Release::Old] {
         let cluster = Cluster::start(release)?;
-        let results = tests(arguments.dev, Some(&cluster))?;
+        let results = tests(Some(&cluster))?;
         real.push((cluster.version.clone(), results));
     }
     for suite in &SUITES {
@@ -74,16 +66,12 @@ fn run_suites(arguments: &Arguments) -> Outcome {
 }
 
 /// Runs the tests on a server, shows their output, and parses it.
-fn tests(dev: bool, cluster: Option<&Cluster>) -> Outcome<Results> {
+fn tests(cluster: Option<&Cluster>) -> Outcome<Results> {
     let notes = target().join(format!("conformance-notes-{}", std::process::id()));
     let _ = fs::remove_file(&notes);
     let mut command = cargo();
-    command.arg("test");
-    if !dev {
-        command.args(TESTS_PROFILE);
-    }
     command
-        .args(["--no-fail-fast"])
+        .args(["test", "--no-fail-fast"])
         .args(SERVER_TESTS)
         .env(NOTES_ENV, &notes)
         .env_remove(REAL_SERVER_ENV);

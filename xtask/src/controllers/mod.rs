@@ -13,7 +13,7 @@ use servers::ControlPlane;
 use crate::{
     conformance::Results,
     embedded, kubernetes, orphans,
-    run::{Outcome, TESTS_PROFILE, cargo, read_lines, root},
+    run::{Outcome, cargo, read_lines, root},
 };
 
 /// The variable with the kubeconfig of the control plane under test.
@@ -121,7 +121,6 @@ fn test(arguments: &Arguments, program: &Path, combination: Combination) -> Outc
     let mut command = cargo();
     command
         .args(["test", "--no-fail-fast"])
-        .args(TESTS_PROFILE)
         .args([
             "--package",
             "longshore-conformance",

@@ -10,7 +10,7 @@ use crate::{
     kubernetes::{self, RunningCluster},
     orphans,
     real::{Cluster, Release},
-    run::{Outcome, TESTS_PROFILE, cargo, output, read_lines, run_command},
+    run::{Outcome, cargo, output, read_lines, run_command},
     tidy, tools,
 };
 
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     stores: bool,
     /// Run only the tests with client-go, controller-runtime, helm and kustomize, on the
     /// embedded cluster or with `--cluster real`. Requires Go.
-    #[arg(long, conflicts_with_all = ["package", "frameworks", "dev"])]
+    #[arg(long, conflicts_with_all = ["package", "frameworks"])]
     go: bool,
     /// With `--cluster real`: run only the tests of the rules and kinds.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go"])]
@@ -55,9 +55,6 @@ pub(crate) struct Arguments {
     /// them.
     #[arg(long, conflicts_with_all = ["package", "frameworks", "go", "rules", "runs"])]
     queues: bool,
-    /// Build without optimization: builds faster, runs slower.
-    #[arg(long)]
-    dev: bool,
     /// Arguments for `cargo test`: a filter, or `--` and options of the test harness. All tests run,
     /// also after a failure: `--no-fail-fast` changes nothing.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -115,29 +112,21 @@ pub(crate) fn run(mut arguments: Arguments) -> Outcome {
 
 fn test(arguments: &Arguments) -> Outcome {
     let begin = Instant::now();
-    tidy::run(arguments.package.as_deref())?;
+    tidy::run()?;
     // They are downloaded during the build. Without them, the other tests still run.
     let clients = thread::spawn(tools::fetch);
     let clients =
         LazyLock::new(|| (clients.join()).unwrap_or_else(|error| panic::resume_unwind(error)));
-    let profile = profile(arguments);
     // With all packages, cargo builds the program for its own tests.
     if arguments.package.as_deref().is_some_and(starts_program) {
-        run_command(
-            cargo()
-                .arg("build")
-                .args(profile)
-                .args(["--package", "longshore-cli"])
-                // As the tests build it.
-                .args(["--package", "longshore-features"]),
-        )?;
+        run_command(cargo().arg("build").args(["--package", "longshore-cli"]))?;
     }
     let mut command = cargo();
     let packages = |command: &mut Command| match &arguments.package {
         Some(package) => _ = command.args(["--package", package]),
         None => _ = command.arg("--workspace"),
     };
-    command.args(["test", NO_FAIL_FAST]).args(profile);
+    command.args(["test", NO_FAIL_FAST]);
     packages(&mut command);
     let prepare = |command: &mut Command| {
         let kubectls = clients.kubectls.as_deref().unwrap_or_default();
@@ -147,13 +136,6 @@ fn test(arguments: &Arguments) -> Outcome {
             .env("LONGSHORE_TEST_KUBECTLS", kubectls)
             .env("LONGSHORE_TEST_PYTHON", python)
             .env("LONGSHORE_TEST_KUBE", kube);
-        // Each run tries the same cases: a change fails by what it changes.
-        default_env(command, "PROPTEST_RNG_SEED", "1");
-        // Most tests wait, and one package has few test programs to run at a time.
-        if arguments.package.is_some() {
-            let cores = std::thread::available_parallelism().map_or(2, usize::from);
-            default_env(command, "RUST_TEST_THREADS", &(6 * cores).to_string());
-        }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
     let result = if arguments.rest.is_empty() {
@@ -168,7 +150,7 @@ fn test(arguments: &Arguments) -> Outcome {
         let mut jobs: Vec<Job> = programs.into_iter().map(Program::job).collect();
         let mut examples = suite.has_examples.then(|| {
             let mut command = cargo();
-            command.args(["test", NO_FAIL_FAST, "--doc"]).args(profile);
+            command.args(["test", NO_FAIL_FAST, "--doc"]);
             packages(&mut command);
             let name = "examples of the documentation".to_owned();
             Job { name, command }
@@ -197,13 +179,6 @@ fn test(arguments: &Arguments) -> Outcome {
         }
     }
     result
-}
-
-/// Sets a variable that the environment does not set.
-fn default_env(command: &mut Command, name: &str, value: &str) {
-    if env::var_os(name).is_none() {
-        command.env(name, value);
-    }
 }
 
 /// What is to know about the tests of a package, or of all packages.
@@ -251,7 +226,6 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(profile(arguments))
         .args(["--package", "longshore-cli", "--package", "longshore-python"])
         .args(["--test", "frameworks", "--test", "suite"])
         // One test at a time: each uses all CPUs.
@@ -267,7 +241,6 @@ fn test_browser(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(profile(arguments))
         .args(["--package", "longshore-ui", "--test", "browser"])
         // Each test has a browser.
         .args(["--", "--ignored", "--test-threads", "1"])
@@ -282,7 +255,6 @@ fn test_stores(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(profile(arguments))
         .args(["--package", "longshore-cli", "--test", "emulators"])
         .args(["--", "--ignored"])
         .args(&arguments.rest)
@@ -354,7 +326,6 @@ fn on_node(arguments: &Arguments, cluster: &RunningCluster) -> Command {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(profile(arguments))
         .args(["--package", "longshore-cli", "--test", "real"])
         // The tests change the node, so they run one at a time.
         .args(["--", "--ignored", "--test-threads", "1"])
@@ -368,16 +339,11 @@ fn test_on_real(arguments: &Arguments, release: Release) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(profile(arguments))
         .args(conformance::SERVER_TESTS)
         .args(["--test", "kinds"])
         .args(&arguments.rest)
         .env(conformance::REAL_SERVER_ENV, cluster.description());
     count(command, &cluster.version, begin)
-}
-
-fn profile(arguments: &Arguments) -> &'static [&'static str] {
-    if arguments.dev { &[] } else { &TESTS_PROFILE }
 }
 
 /// Runs the tests, shows their output, and prints the totals at the end.

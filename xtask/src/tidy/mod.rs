@@ -3,7 +3,6 @@
 
 mod cycles;
 mod examples;
-mod features;
 mod houses;
 mod layout;
 mod modules;
@@ -13,9 +12,8 @@ mod user_build;
 mod words;
 
 use std::{
-    fs, panic,
+    fs,
     path::{Path, PathBuf},
-    thread,
 };
 
 use serde_json::Value;
@@ -54,49 +52,30 @@ const MAP: &[(&str, &[&str], &[&str])] = &[
     ("embedded", &["apiserver", "clock", "engine", "controllers", "files", "node", "node-api", "client", "model"], &[]),
     ("recording", &["client", "files", "model", "schema"], &["engine", "apiserver"]),
     ("longshore", &["client", "recording", "resolver", "launcher", "zenml", "model", "embedded"], &[]),
-    ("features", &[], &[]),
+    ("testing", &[], &[]),
     ("cli", &["longshore", "embedded", "files", "ssh", "ui"], &[]),
     ("extension", &["longshore", "embedded"], &[]),
     ("python", &["extension", "cli"], &["longshore"]),
     ("conformance", &["longshore", "embedded", "node-api"], &["model", "node"]),
-    ("bench", &["longshore", "embedded", "features"], &[]),
+    ("bench", &["longshore", "embedded"], &[]),
 ];
 
 /// The only crate that may depend on the kube-rs libraries, and these libraries.
 const TRANSPORT: (&str, &[&str]) = ("client", &["kube-client", "kube-core", "kube"]);
 
 /// Further crates that may depend on the kube-rs libraries: they compare Longshore with kube-rs.
-/// The crate `features` only selects their features.
-const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance", "features"];
+const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance"];
 
-/// The crate that selects features of dependencies for the tests of all crates.
-const FEATURES: &str = "longshore-features";
+/// The crate of which all tests may use the helpers.
+const TESTING: &str = "longshore-testing";
 
 /// Runs the checks; the error lists every problem.
-///
-/// With `only`, the features of dependencies are checked for that package alone: cargo takes
-/// most of the time.
-pub(crate) fn run(only: Option<&str>) -> Outcome {
+pub(crate) fn run() -> Outcome {
     let mut problems = Vec::new();
     let metadata = output(cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
-    let names: Vec<&str> = list(&metadata["packages"])
-        .map(|package| text(package, "name"))
-        .filter(|name| only.is_none_or(|only| only == *name))
-        .collect();
-    let builds = || -> Outcome<Vec<String>> {
-        let mut problems = Vec::new();
-        features::check(&names, &mut problems)?;
-        user_build::check(&mut problems)?;
-        Ok(problems)
-    };
-    let (sizes, builds) = thread::scope(|scope| {
-        let builds = scope.spawn(builds);
-        let sizes = check_sources(&metadata, &mut problems);
-        (sizes, builds.join())
-    });
-    problems.extend(builds.unwrap_or_else(|error| panic::resume_unwind(error))?);
-    let sizes = sizes?;
+    user_build::check(&mut problems)?;
+    let sizes = check_sources(&metadata, &mut problems)?;
     conformance::check(&mut problems);
     if problems.is_empty() {
         println!("tidy: {sizes}");
@@ -162,12 +141,13 @@ fn check_edges(package: &Value, problems: &mut Vec<String>) {
         if !is_dev && let (Some(from), Some(to)) = folders {
             problems.extend(houses::check(from, to));
         }
-        // These only select Cargo features.
-        let is_for_features = is_dev && (to == name || to == FEATURES);
+        // A crate that enables features of itself for its tests.
+        let is_itself = is_dev && to == name;
+        let is_for_tests = is_dev && to == TESTING;
         let allowed = row.is_some_and(|(_, uses, tests_use)| {
             uses.contains(&crate_name(to)) || (is_dev && tests_use.contains(&crate_name(to)))
         });
-        if local && !allowed && !is_for_features {
+        if local && !allowed && !is_itself && !is_for_tests {
             problems.push(format!(
                 "{from} depends on {}, which MAP does not permit: move the code to a crate that may depend on both, or change ARCHITECTURE.md and MAP in xtask/src/tidy/mod.rs together",
                 crate_name(to)

@@ -11,7 +11,7 @@ use crate::support::{Api, config, kind, names, options, pod};
 use longshore_engine::{
     Engine, Error, OpenError, Options, ReadVersion, Storage, WatchRequest, WatchStart,
 };
-use longshore_features::small_disk::{self, DISK};
+use longshore_testing::small_disk::{self, DISK};
 use serde_json::json;
 
 /// The variable with the file of the child process.

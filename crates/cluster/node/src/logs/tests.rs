@@ -4,8 +4,8 @@
 use std::{fs, io, io::Write as _, sync::Arc, time::Duration};
 
 use futures::StreamExt;
-use longshore_features::small_disk::{self, DISK};
 use longshore_node_api::{LogRequest, NodeLogs as _};
+use longshore_testing::small_disk::{self, DISK};
 use tokio::sync::watch;
 
 use super::{

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use longshore_features::small_disk::{self, DISK};
+use longshore_testing::small_disk::{self, DISK};
 
 use crate::machine::{Answer, Machine};
 

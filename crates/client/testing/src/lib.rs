@@ -1,0 +1,3 @@
+//! Helpers for the tests of all crates.
+
+pub mod small_disk;
