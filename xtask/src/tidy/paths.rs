@@ -4,29 +4,38 @@ use std::{fs, path::Path};
 
 use crate::run::Outcome;
 
-/// The documents. Paths in them start at the repository's root, in `crates`, or in one of the
-/// folders there.
+/// The documents at the repository's root. Paths in them start there.
 const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
+/// The document of each house, a folder in `crates`; a crate may have one, too. Paths in them start
+/// at the repository's root or in the house.
+const PAGE: &str = "ARCHITECTURE.md";
 /// What a path in a document starts with.
 const ROOTS: &[&str] = &["crates/", "docs/", "docker/", "fuzz/", "xtask/"];
 
 /// Reports each path that does not exist.
 pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome {
-    let crates = root.join("crates");
-    let mut starts = vec![root.to_owned(), crates.clone()];
-    for house in fs::read_dir(&crates).map_err(|error| format!("{}: {error}", crates.display()))? {
-        starts.push(house.map_err(|error| error.to_string())?.path());
-    }
     for document in DOCUMENTS {
-        let text = fs::read_to_string(root.join(document))
-            .map_err(|error| format!("{document}: {error}"))?;
-        for path in paths(&text) {
-            let exists = starts.iter().any(|start| start.join(path).exists());
-            if !exists {
-                problems.push(format!(
-                    "{document} names {path}, which does not exist: correct the path"
-                ));
-            }
+        check_document(&root.join(document), &[root], problems)?;
+    }
+    for house in super::files(&root.join("crates")).filter(|path| path.is_dir()) {
+        check_document(&house.join(PAGE), &[root, &house], problems)?;
+        let pages = super::files(&house).map(|folder| folder.join(PAGE));
+        for page in pages.filter(|page| page.exists()) {
+            check_document(&page, &[root, &house], problems)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the paths in a document, which start in one of `folders`.
+fn check_document(file: &Path, folders: &[&Path], problems: &mut Vec<String>) -> Outcome {
+    let document = file.display();
+    let text = fs::read_to_string(file).map_err(|error| format!("{document}: {error}"))?;
+    for path in paths(&text) {
+        if !folders.iter().any(|folder| folder.join(path).exists()) {
+            problems.push(format!(
+                "{document} names {path}, which does not exist: correct the path"
+            ));
         }
     }
     Ok(())
