@@ -24,8 +24,7 @@ use crate::{
 };
 
 /// The permitted dependencies between crates. Each row has a crate, its dependencies, and the
-/// additional dependencies of its tests. ARCHITECTURE.md explains the order of the houses: `runs`
-/// and `cluster` use `client`, and never each other.
+/// additional dependencies of its tests.
 #[rustfmt::skip]
 const MAP: &[(&str, &[&str], &[&str])] = &[
     ("model", &[], &[]),
