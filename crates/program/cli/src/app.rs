@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{CommandFactory as _, Parser, error::ErrorKind};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, error::ErrorKind};
 use longshore::launcher::{config::ConfigError, store::report_waits};
 use longshore_embedded::{daemon::ClusterLog, envtest::Invocation};
 
@@ -15,7 +15,7 @@ use crate::{
     commands::{self, Command, bootstrap::BootstrapArgs},
     complete, env,
     error::{Error, Kind, exit_code},
-    ui, verbs,
+    help_groups, ui, verbs,
 };
 
 /// Run code on Kubernetes, or on an embedded cluster on this machine
@@ -37,7 +37,7 @@ use crate::{
   longshore logs last                          print the logs of your newest run
   longshore up                                 start an embedded cluster that stays
 
-Exit codes: that of the command if it ran; 1 failed; 2 usage; 3 cluster unreachable,
+Exit codes: the command's own if it ran; 1 failed; 2 usage; 3 cluster unreachable,
 access denied, or cluster stopped; 4 the job could not start; 130 interrupted."
 )]
 pub(crate) struct Cli {
@@ -56,7 +56,7 @@ pub fn main() -> ExitCode {
         return commands::bootstrap::bootstrap(args);
     }
     complete::answer_shell(description);
-    let cli = match Cli::try_parse() {
+    let cli = match parse() {
         Ok(cli) => cli,
         Err(error) => {
             let mut error = with_plain_usage(error);
@@ -179,9 +179,15 @@ fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Parses the arguments of this process.
+fn parse() -> Result<Cli, clap::Error> {
+    let mut matches = description().try_get_matches()?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut description()))
+}
+
 /// The description of the command line.
 pub(crate) fn description() -> clap::Command {
-    Cli::command()
+    help_groups::with_groups(Cli::command())
 }
 
 /// A multi-threaded runtime for servers, and a single-threaded one otherwise, which starts

@@ -19,6 +19,7 @@ mod fetch_outputs;
 mod finished_runs;
 mod follow;
 mod forward;
+mod help_groups;
 mod hints;
 mod interrupt;
 mod last_event;

@@ -70,7 +70,6 @@ const WITHOUT_RUNS: &[&str] = &[
     "record",
     "replay",
     "completions",
-    "help",
 ];
 
 /// Two users with an active run each, and a paused schedule of the second.
@@ -129,14 +128,7 @@ impl Shared {
 fn each_command_is_known_to_this_test() {
     let machine = crate::machine::Machine::new();
     let help = machine.longshore(&["--help"]).expect(0).out;
-    let (_, commands) = help.split_once("Commands:\n").unwrap();
-    let (commands, _) = commands.split_once("\n\n").unwrap();
-    let names = commands
-        .lines()
-        .filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    let names: Vec<&str> = names
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let names = crate::help::commands(&help);
     assert!(names.len() > 30, "{names:?}");
     let tested = ACTING.iter().chain(READING);
     let tested: Vec<&str> = tested
