@@ -54,6 +54,11 @@ fn the_commands_of_the_launchers_page_succeed() {
 }
 
 #[test]
+fn the_commands_of_the_page_on_the_embedded_cluster_succeed() {
+    play("embedded-cluster.md", &[]);
+}
+
+#[test]
 fn the_commands_of_the_page_on_outputs_succeed() {
     let server = S3::start();
     let mut variables = server.settings();
