@@ -14,12 +14,12 @@ pub(crate) fn run() -> Outcome<PathBuf> {
     let triple = host()?;
     run_command(
         cargo()
-            .args(["build", "--release", "--locked"])
+            .args(["build", "--profile", "dist", "--locked"])
             .args(["--package", "longshore-cli", "--target", &triple])
             // With `--target`, the flags do not apply to build scripts and procedural macros.
             .env("RUSTFLAGS", "-C target-feature=+crt-static"),
     )?;
-    let built = target().join(&triple).join("release/longshore");
+    let built = target().join(&triple).join("dist/longshore");
     let failed = |error| format!("{}: {error}", built.display());
     let bytes = fs::read(&built).map_err(failed)?;
     match needs_loader(&bytes) {

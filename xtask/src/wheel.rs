@@ -12,7 +12,7 @@ use clap::Args;
 use crate::run::{Outcome, cargo, root, run_command, target};
 
 /// The maximum size of the wheel, in bytes.
-const MAX_SIZE: u64 = 40_000_000;
+const MAX_SIZE: u64 = 60_000_000;
 
 /// How the wheel is built and tested.
 #[derive(Debug, Args)]

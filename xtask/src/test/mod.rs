@@ -295,7 +295,7 @@ fn test_runs(arguments: &Arguments) -> Outcome {
     let frameworks = frameworks::install_some(|name| used.contains(&name))?;
     image::build_missing()?;
     let cluster = RunningCluster::find_or_start()?;
-    let mut command = on_node(arguments, &cluster);
+    let mut command = on_node(&cluster);
     command
         .args(["--skip", QUEUES])
         .args(&arguments.rest)
@@ -313,7 +313,7 @@ fn test_queues(arguments: &Arguments) -> Outcome {
     image::build_missing()?;
     let cluster = RunningCluster::find_or_start()?;
     cluster.install_addons()?;
-    let mut command = on_node(arguments, &cluster);
+    let mut command = on_node(&cluster);
     match arguments.rest.is_empty() {
         true => command.arg(QUEUES),
         false => command.args(&arguments.rest),
@@ -322,7 +322,7 @@ fn test_queues(arguments: &Arguments) -> Outcome {
 }
 
 /// The `cargo test` command for the tests that need a node.
-fn on_node(arguments: &Arguments, cluster: &RunningCluster) -> Command {
+fn on_node(cluster: &RunningCluster) -> Command {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
