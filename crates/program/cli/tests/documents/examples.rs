@@ -272,6 +272,12 @@ fn examples_of_runs() {
                     examples.run("longshore run examples/digits --role worker=1 -- true");
                     examples.run(text);
                 }
+                ("outputs", text) if text.contains("sweep-*") => {
+                    let run = "longshore run examples/digits --name sweep --role worker=1";
+                    examples.run(&format!("{run} -- true"));
+                    examples.run(text);
+                    examples.run("longshore rm 'sweep-*' --force");
+                }
                 ("why" | "logs", text) if text.contains("sweep-*") => {
                     examples.run("longshore run --no-code --name sweep -- echo done");
                     examples.run(text);

@@ -11,7 +11,7 @@ from typing import Any
 from longshore import _native
 
 ROOT = Path(__file__).resolve().parents[5]
-PACKAGE = ROOT / "crates" / "python" / "python" / "longshore"
+PACKAGE = ROOT / "crates" / "program" / "python" / "python" / "longshore"
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
