@@ -136,6 +136,11 @@ fn test(arguments: &Arguments) -> Outcome {
             .env("LONGSHORE_TEST_KUBECTLS", kubectls)
             .env("LONGSHORE_TEST_PYTHON", python)
             .env("LONGSHORE_TEST_KUBE", kube);
+        // Most tests wait, and one package has few test programs to run at a time.
+        if arguments.package.is_some() && env::var_os("RUST_TEST_THREADS").is_none() {
+            let cores = std::thread::available_parallelism().map_or(2, usize::from);
+            command.env("RUST_TEST_THREADS", (6 * cores).to_string());
+        }
     };
     // cargo itself runs a part of the tests: `rest` may contain options of cargo.
     let result = if arguments.rest.is_empty() {

@@ -17,7 +17,7 @@ pub fn signal(process: i32, name: &str) -> Result<(), BootstrapError> {
     };
     let signal = named(name).ok_or_else(|| invalid(format!("unknown signal {name:?}")))?;
     // Process 1 is that of the task.
-    let pid = Pid::from_raw(process).filter(|_| process > 1);
+    let pid = (process > 1).then(|| Pid::from_raw(process)).flatten();
     let pid = pid.ok_or_else(|| invalid(format!("{process} is not the process of a session")))?;
     let sent = match getpgid(Some(pid)) {
         Ok(group) if group == pid => kill_process_group(pid, signal),
