@@ -1,8 +1,7 @@
-//! Authentication: determines the user who sends a request. The administrator
-//! presents the cluster's bearer token or a client certificate signed by the
-//! cluster's authority; a service account presents its own token. `authorization` decides
-//! what the user may do. A few paths that expose nothing private are open, because probes
-//! need them.
+//! Authentication: determines the user who sends a request. The administrator presents the
+//! cluster's bearer token or a client certificate signed by the cluster's authority; a service
+//! account presents its token. `authorization` decides which requests the user may send. A few
+//! paths that expose no private data are open, because probes need them.
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,10 +36,10 @@ impl Token {
     }
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Caller {
-    /// This process, which may do everything.
+    /// This process, which may send any request.
     InProcess,
     /// A network connection, with the user of its client certificate.
     Network(Option<Arc<User>>),
@@ -74,15 +73,15 @@ pub(crate) struct Authenticator {
     pub(crate) token: Option<Token>,
     /// Signs the tokens of service accounts.
     pub(crate) token_key: Option<TokenKey>,
-    /// Whether requests without credentials are those of the anonymous user.
+    /// True if requests without credentials belong to the anonymous user.
     pub(crate) allows_anonymous: bool,
 }
 
 impl Authenticator {
-    /// Returns the user of a request; the anonymous user if it has no credentials. A token takes
-    /// precedence: the connection's certificate counts only for requests without a token, and an
-    /// invalid token is 401 on each path. As in Kubernetes, an `Authorization` header of another
-    /// scheme is ignored.
+    /// Returns the user of a request, or the anonymous user if the request has no credentials. A
+    /// token takes precedence: the connection's certificate counts only for requests without a
+    /// token, and an invalid token is answered with 401 on each path. As in Kubernetes, an
+    /// `Authorization` header of another scheme is ignored.
     pub(crate) fn authenticate(
         &self,
         caller: &Caller,
@@ -111,8 +110,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns the user of a token and those of `audiences` that the token is
-    /// valid for.
+    /// Returns the user of a token, and the elements of `audiences` for which the token is valid.
     pub(crate) fn user_of(
         &self,
         token: &str,

@@ -32,8 +32,8 @@ enum Inner {
     Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
-/// Size in bytes below which a piece is copied into a chunk instead of being
-/// sent as its own chunk.
+/// Size in bytes below which a piece is copied into a chunk instead of being sent as a separate
+/// chunk.
 pub(crate) const COPY_BELOW: usize = 16 << 10;
 
 impl Body {
@@ -63,7 +63,7 @@ impl Body {
         Self::full(line)
     }
 
-    /// A body of chunks with a total of `length` bytes, if that is known.
+    /// A body of chunks with a total of `length` bytes, if known.
     pub(crate) fn chunks(chunks: Chunks, length: Option<u64>) -> Self {
         Self(Inner::Chunks {
             chunks,
@@ -134,7 +134,7 @@ impl Body {
         }
     }
 
-    /// The body of the response to a request that was passed on, which ends with the body.
+    /// The body of the response to a request that was passed on. The pass ends with the body.
     pub(crate) fn passed_on(incoming: hyper::body::Incoming, pass: Pass) -> Self {
         match Self::forwarded(incoming) {
             Self(Inner::Stream(chunks)) => Self::stream(Box::pin(chunks.inspect(move |_| {

@@ -1,6 +1,6 @@
-//! The memory for large request bodies that the server holds at the same time. A body takes what
-//! has arrived, so that clients that announce much and send little take nothing, and each user has
-//! a share.
+//! The memory for large request bodies that the server holds at the same time. A body takes memory
+//! only for the bytes that have arrived, so clients that announce large bodies and send little take
+//! almost none. Each user has a share.
 
 use std::{
     collections::HashMap,
@@ -19,7 +19,7 @@ use crate::{
     user::{MASTERS, User},
 };
 
-/// The sizes of the bodies, beyond what each may always have.
+/// The sizes of the bodies, beyond the size that each may always have.
 #[derive(Debug, Default)]
 struct Held {
     total: usize,
@@ -33,8 +33,8 @@ fn held() -> MutexGuard<'static, Held> {
 }
 
 impl Held {
-    /// Takes memory for a user; returns false if there is none. The last quarter is for
-    /// administrators.
+    /// Takes memory for a user; returns false if too little is left. The last quarter is reserved
+    /// for administrators.
     fn take(&mut self, user: &User, bytes: usize) -> bool {
         let own = self.by_user.get(&user.name).copied().unwrap_or_default() + bytes;
         let total = self.total + bytes;
@@ -77,8 +77,8 @@ impl Room {
         }
     }
 
-    /// The bytes that count: neither those that every body may have, nor those beyond the limit,
-    /// which only bodies that are passed on have.
+    /// The bytes that count: bytes beyond the size that every body may have, up to the limit. Only
+    /// bodies that are passed on exceed the limit.
     fn counted(arrived: usize) -> usize {
         arrived
             .min(limits::REQUEST_BODY)
@@ -113,7 +113,7 @@ struct Counted {
     room: Arc<Room>,
 }
 
-/// Lets a body take memory as it arrives. It has the memory until both results are dropped.
+/// Lets a body take memory as it arrives. The memory is released when both results are dropped.
 pub(crate) fn counted(body: RequestBody, user: Arc<User>) -> (RequestBody, Arc<Room>) {
     let room = Arc::new(Room::new(user));
     let counted = Counted {

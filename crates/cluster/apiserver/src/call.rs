@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) authorizer: Authorizer,
     pub(crate) webhooks: Webhooks,
     pub(crate) aggregation: Arc<Aggregation>,
-    /// Empty if there is no audit log.
+    /// Empty if the audit log is disabled.
     pub(crate) audit: OnceLock<AuditLog>,
     /// Becomes true when the server is closed.
     pub(crate) closing: watch::Sender<bool>,
@@ -68,7 +68,7 @@ pub(crate) struct Call {
     pub(crate) upgrade: Option<OnUpgrade>,
     /// The custom kind that the path names.
     pub(crate) custom: Option<longshore_engine::Served>,
-    /// Whether the request comes from a component of the cluster itself.
+    /// True if the request comes from a component of the cluster itself.
     pub(crate) sheltered: bool,
     /// The warnings of webhooks.
     pub(crate) warnings: Warnings,

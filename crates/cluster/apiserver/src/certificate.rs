@@ -81,7 +81,7 @@ impl Authority {
         })
     }
 
-    /// Whether a stored certificate matches its key and does not expire soon.
+    /// Returns true if a stored certificate matches its key and does not expire soon.
     fn is_usable(&self, known: &ClientCertificate) -> bool {
         let certificate = CertificateDer::from_pem_slice(known.certificate.as_bytes());
         let (Ok(certificate), Ok(key), Ok(verifier)) = (
@@ -104,8 +104,7 @@ impl Authority {
         verified.is_ok() && of_key
     }
 
-    /// Returns a verifier that accepts client certificates and clients without
-    /// one.
+    /// Returns a verifier that accepts client certificates, and clients without a certificate.
     pub(crate) fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
         tls::client_verifier(&self.ca_pem())
     }

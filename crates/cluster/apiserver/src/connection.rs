@@ -1,6 +1,5 @@
-//! Connections: accepted up to a limit and served until the client closes them
-//! or the server stops. An idle connection costs little memory, and a slow
-//! client does not delay others.
+//! Connections: accepted up to a limit and served until the client closes them or the server stops.
+//! An idle connection takes little memory, and a slow client does not delay others.
 
 use std::{
     pin::{Pin, pin},
@@ -142,8 +141,7 @@ async fn connection(
         caller: Caller::Network(user.map(Arc::new)),
         ..responder
     };
-    // ALPN selected the protocol, so there is no need to wait for the HTTP/2
-    // preface.
+    // ALPN selected the protocol, so the server does not have to wait for the HTTP/2 preface.
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
         Box::pin(http2(stream, responder, entry)).await;
     } else {
@@ -228,10 +226,10 @@ async fn http2(stream: TlsStream<TcpStream>, responder: Responder, entry: Arc<En
     drive(serving, end, (&entry, &dropped), stopping).await;
 }
 
-/// Serves until the client closes the connection, does not authenticate or has
-/// to make room for others, an injected fault drops the connection, or the
-/// server stops. If the client does not authenticate or the server stops, `end`
-/// starts a graceful shutdown, and requests in progress are still answered.
+/// Serves until the client closes the connection, does not authenticate or has to make room for
+/// others, an injected fault drops the connection, or the server stops. If the client does not
+/// authenticate or the server stops, `end` starts a graceful shutdown, and requests in progress are
+/// still answered.
 async fn drive<C: Future<Output = hyper::Result<()>>>(
     serving: C,
     end: impl FnOnce(Pin<&mut C>),

@@ -1,5 +1,5 @@
-//! Discovery: the groups, versions and resources that are served, in the legacy
-//! format (one document per group and version) and aggregated in one document.
+//! Discovery: the served groups, versions and resources, in the legacy format (one document per
+//! group and version) and aggregated in one document.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,13 +26,13 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// One resource with the fields that both formats need.
+/// A resource with the fields that both formats need.
 struct Resource {
     plural: String,
     singular: String,
     kind: String,
     namespaced: bool,
-    /// Whether a CustomResourceDefinition defines it.
+    /// True if a CustomResourceDefinition defines the resource.
     custom: bool,
     verbs: Vec<&'static str>,
     short_names: Vec<String>,
@@ -48,7 +48,7 @@ struct Sub {
     verbs: &'static [&'static str],
 }
 
-/// The priorities of the group of APIServices, which is first and has none itself.
+/// The priorities of the group of APIServices, which comes first and has no APIService itself.
 const OWN_PRIORITIES: (i64, i64) = (20_001, 0);
 
 /// A version of a group.
@@ -65,13 +65,13 @@ struct Group {
     versions: Vec<(String, Version)>,
 }
 
-/// Everything that is served, by priority.
+/// All served groups, by priority.
 pub(crate) struct Catalog(Vec<Group>);
 
 type ByName<T> = BTreeMap<String, T>;
 
-/// The resources of this server, by group and version. `measures` says that a node
-/// measures resource usage.
+/// The resources of this server, by group and version. `measures` is true if a node measures
+/// resource usage.
 fn own(kinds: &[Arc<KindInfo>], measures: bool) -> ByName<ByName<Vec<Resource>>> {
     let mut groups: ByName<ByName<Vec<Resource>>> = BTreeMap::new();
     let mut add = |group: &str, version: &str, resource| {
@@ -91,8 +91,7 @@ fn own(kinds: &[Arc<KindInfo>], measures: bool) -> ByName<ByName<Vec<Resource>>>
         };
         add(review.group, "v1", resource);
     }
-    // The legacy collection to which a Binding that names its pod can be
-    // posted.
+    // The legacy collection to which a Binding that names its pod can be posted.
     let bindings = Resource {
         singular: "binding".into(),
         ..Resource::plain("bindings", "Binding", true, &["create"])
@@ -120,7 +119,7 @@ fn own_priorities(group: &str, version: &str) -> (i64, i64) {
 }
 
 impl Catalog {
-    /// `measures` says that a node measures resource usage.
+    /// Builds the catalog. `measures` is true if a node measures resource usage.
     pub(crate) fn new(
         kinds: &[Arc<KindInfo>],
         measures: bool,
@@ -411,8 +410,8 @@ fn resource(info: &KindInfo) -> Resource {
     }
 }
 
-/// The rank of a version among those with the same priority: stable before beta before
-/// alpha, higher before lower, other names last.
+/// The rank of a version among versions with the same priority: stable before beta before alpha,
+/// higher before lower, other names last.
 fn rank(version: &str) -> Option<(u32, u32, u32)> {
     let rest = version.strip_prefix('v')?;
     let end = rest

@@ -1,5 +1,5 @@
-//! Duplicate fields in a request body: the last one counts. `fieldValidation`
-//! decides whether they cause a warning, are rejected, or are ignored.
+//! Duplicate fields in a request body: the last value counts. `fieldValidation` decides if they
+//! cause a warning, are rejected, or are ignored.
 
 use bytes::Bytes;
 use longshore_engine::{FieldValidation, WriteOptions};
@@ -13,7 +13,7 @@ use crate::status_error::{StatusError, invalid};
 #[derive(Debug, Default)]
 pub(crate) struct DuplicateFields {
     messages: Vec<String>,
-    /// Whether the messages are those for YAML.
+    /// True if the messages are in the form for YAML.
     is_yaml: bool,
     /// The text of a JSON object with duplicate fields.
     json: Option<Bytes>,
@@ -57,8 +57,7 @@ impl DuplicateFields {
         }
     }
 
-    /// Whether the duplicate fields are rejected. Clears them if they are to be
-    /// ignored.
+    /// Returns true if the duplicate fields are rejected. Clears them if they are to be ignored.
     fn is_refused(&mut self, options: &WriteOptions) -> bool {
         match options.field_validation {
             FieldValidation::Ignore => {

@@ -21,7 +21,7 @@ pub(crate) type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 #[error("{0}")]
 pub(crate) struct BodyError(pub(crate) Box<dyn std::error::Error + Send + Sync>);
 
-/// The error for a body that the server has no memory for.
+/// The error if the server has no memory left for a body.
 #[derive(Debug, thiserror::Error)]
 #[error("too many large requests are being received: try again")]
 pub(crate) struct NoRoom;
@@ -149,7 +149,7 @@ pub(crate) fn decode(
     Ok((value, duplicate_fields))
 }
 
-/// Returns what is wrong with the type of an object, if anything.
+/// Returns the error in the type of an object, if any.
 fn type_problem(fields: &Map<String, Value>) -> Option<String> {
     for name in ["apiVersion", "kind"] {
         match fields.get(name) {

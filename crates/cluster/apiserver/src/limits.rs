@@ -41,11 +41,11 @@ pub const REQUEST_TIME: Duration = Duration::from_secs(60);
 /// Size in bytes that each request body may have at any time.
 pub const SMALL_BODY: usize = 64 << 10;
 
-/// Total size in bytes of what has arrived of larger request bodies. A request that would exceed it
-/// is answered with 429. The last quarter is for administrators.
+/// Total size in bytes of the received parts of larger request bodies. A request that would exceed
+/// it is answered with 429. The last quarter is reserved for administrators.
 pub const BODIES: usize = 64 << 20;
 
-/// The largest part of it that one user has, unless an administrator.
+/// The largest part of [`BODIES`] for a user who is not an administrator.
 pub const BODIES_OF_USER: usize = 24 << 20;
 
 /// Time limit for a client to send its body.
@@ -96,8 +96,8 @@ pub(crate) fn connections(files: Option<u64>) -> (usize, usize) {
     (all, (all / 4).clamp(4, UNAUTHENTICATED_CONNECTIONS))
 }
 
-/// Returns the maximum numbers of sessions and of connections to pods' ports
-/// for a limit of open files. Each of them needs several files.
+/// Returns the maximum numbers of sessions and of connections to pods' ports for a limit of open
+/// files. Each session or connection needs several files.
 pub(crate) fn sessions(files: Option<u64>) -> (usize, usize) {
     let files = files.map_or(usize::MAX, |files| {
         usize::try_from(files).unwrap_or(usize::MAX)
@@ -108,8 +108,8 @@ pub(crate) fn sessions(files: Option<u64>) -> (usize, usize) {
     )
 }
 
-/// Returns the maximum number of requests that are passed on for a limit of open files. Each of
-/// them needs several files.
+/// Returns the maximum number of requests that are passed on for a limit of open files. Each
+/// request needs several files.
 pub(crate) fn passed_on(files: Option<u64>) -> usize {
     let files = files.map_or(usize::MAX, |files| {
         usize::try_from(files).unwrap_or(usize::MAX)
@@ -155,7 +155,7 @@ pub const FORWARDED_CONNECTIONS: usize = 2000;
 /// far as the limit of open files allows.
 pub const PASSED_ON: usize = 1000;
 
-/// Those of them that go to the same server or pod.
+/// The largest number of these requests to the same server or pod.
 pub const PASSED_ON_TO_ONE: usize = 256;
 
 /// Concurrent sessions: exec, attach and port-forward.
@@ -188,7 +188,7 @@ pub(crate) const CHUNKS_AT_A_TIME: u32 = 2;
 /// Concurrent tasks that run off the threads that serve requests.
 pub(crate) const OFFLOADED_TASKS: usize = 16;
 
-/// The same for each user but administrators and nodes.
+/// The same for each user except for administrators and nodes.
 pub(crate) const OFFLOADED_TASKS_OF_USER: usize = 4;
 
 /// Size in bytes from which a body is parsed off the threads that serve

@@ -36,7 +36,7 @@ pub(crate) struct Negotiated {
     pub(crate) encoding: Encoding,
 }
 
-/// One entry of an `Accept` header.
+/// An entry of an `Accept` header.
 #[derive(Debug, Clone, PartialEq)]
 struct Clause {
     media_type: String,
@@ -127,8 +127,7 @@ fn clauses(headers: &HeaderMap) -> Vec<Clause> {
     clauses
 }
 
-/// Returns the first acceptable entry whose shape `serves` supports; 406 if
-/// there is none.
+/// Returns the first acceptable entry whose shape `serves` supports; 406 if no entry is acceptable.
 pub(crate) fn negotiate(
     headers: &HeaderMap,
     serves: impl Fn(Shape) -> bool,
@@ -145,14 +144,14 @@ pub(crate) fn negotiate(
         .ok_or_else(StatusError::not_acceptable)
 }
 
-/// Whether `Accept` names one of `media_types`, before or after JSON.
+/// Returns true if `Accept` names any of `media_types`, before or after JSON.
 pub(crate) fn asks_for(headers: &HeaderMap, media_types: &[&str]) -> bool {
     clauses(headers)
         .iter()
         .any(|clause| media_types.contains(&clause.media_type.as_str()))
 }
 
-/// Whether the client accepts gzip.
+/// Returns true if the client accepts gzip.
 pub(crate) fn reads_gzip(headers: &HeaderMap) -> bool {
     headers
         .get_all(header::ACCEPT_ENCODING)

@@ -1,5 +1,5 @@
-//! Long work off the threads that serve requests. The number of tasks is limited, in total and for each user,
-//! so that one user cannot delay the requests of others.
+//! Runs long work off the threads that serve requests. The number of tasks is limited, in total and
+//! for each user, so that one user cannot delay the requests of others.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::{
 static PLACES: LazyLock<Shares> =
     LazyLock::new(|| Shares::new(limits::OFFLOADED_TASKS, limits::OFFLOADED_TASKS_OF_USER));
 
-/// Runs work whose amount is limited otherwise, for example by the size of a body.
+/// Runs work that is limited in other ways, for example by the size of a body.
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, StatusError> {
@@ -28,7 +28,7 @@ pub(crate) async fn offload_for<T: Send + 'static>(
     run(PLACES.of(user), work).await
 }
 
-/// The task keeps its place also if its client no longer waits for it.
+/// The task keeps its share even if the client no longer waits for it.
 async fn run<T: Send + 'static>(
     share: Share,
     work: impl FnOnce() -> T + Send + 'static,
@@ -75,7 +75,7 @@ mod tests {
                 offload_for(&user("greedy"), work).await
             });
         }
-        // As many as the share run, and wait.
+        // The tasks that fit into the share run, and wait.
         let wait = begun.clone();
         assert!(
             tokio::task::spawn_blocking(move || wait.wait())

@@ -104,7 +104,7 @@ fn version(query: &Query) -> Result<Option<u64>, StatusError> {
             IntErrorKind::PosOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        // The client's mistake, but Kubernetes answers 500 without a reason.
+        // This is a mistake of the client, but Kubernetes answers 500 without a reason.
         StatusError::new(
             StatusReason::Unknown,
             format!(
@@ -346,8 +346,7 @@ fn dry_run(query: &Query, causes: &mut Vec<StatusCause>) -> bool {
     values.iter().any(|value| value == "All")
 }
 
-/// Returns the options of a delete: those of the body, or those of the query if
-/// there is no body.
+/// Returns the options of a delete from the body, or from the query if the request has no body.
 pub(crate) fn delete_options(
     query: &Query,
     body: Option<Value>,

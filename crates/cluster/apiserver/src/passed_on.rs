@@ -1,6 +1,6 @@
-//! The requests that this server passes on to aggregated API servers and to ports of pods. A
-//! server that sends them back to this server would take all descriptors and memory with a single
-//! request, so the number of those in progress is limited.
+//! The requests that this server passes on to aggregated API servers and to ports of pods. A server
+//! that sends them back to this server would take all descriptors and memory with a single request,
+//! so the number of requests in progress is limited.
 
 use std::{
     collections::HashMap,

@@ -1,6 +1,5 @@
-//! Presents objects, lists and events in the shape that the client requested.
-//! Objects are passed as the bytes that the engine stores; only tables parse
-//! them.
+//! Presents objects, lists and events in the shape that the client requested. Objects are passed as
+//! the bytes that the engine stores; only tables parse them.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::{
     table::{self, Printer},
 };
 
-/// What table rows include of their objects.
+/// The part of an object that its table row includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Include {
     Nothing,
@@ -84,7 +83,7 @@ impl Presenter {
         })
     }
 
-    /// Whether the objects are of a custom kind.
+    /// Returns true if the objects are of a custom kind.
     pub(crate) fn is_custom(&self) -> bool {
         self.type_prefix.is_none()
     }

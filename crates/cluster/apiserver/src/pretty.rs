@@ -9,7 +9,7 @@ use crate::{body::Chunks, query::Query};
 /// User agents that get indented JSON.
 const VIEWERS: &[&str] = &["curl", "Wget", "Mozilla/5.0"];
 
-/// Whether to indent the response (as in Kubernetes).
+/// Returns true if the response is to be indented. The rules are Kubernetes'.
 pub(crate) fn is_wanted(uri: &Uri, headers: &HeaderMap) -> bool {
     if uri.path().starts_with("/openapi/") {
         return false;

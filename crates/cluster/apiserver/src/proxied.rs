@@ -10,8 +10,7 @@ pub(crate) fn value(text: &str) -> Result<HeaderValue, StatusError> {
     HeaderValue::from_str(text).map_err(StatusError::internal)
 }
 
-/// Removes the headers that concern a single connection, and those that
-/// `Connection` names.
+/// Removes the headers that concern a single connection, and the headers that `Connection` names.
 pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let connection = headers.get_all(header::CONNECTION).iter();
     for name in hop_by_hop::names(connection.filter_map(|value| value.to_str().ok())) {

@@ -31,7 +31,7 @@ pub(crate) fn json(code: StatusCode, body: Body) -> Response<Body> {
     with_type(code, "application/json", body)
 }
 
-/// Serializes an object with its kind and version first, as Go does.
+/// Serializes an object with its kind and version first, like Go.
 pub(crate) fn ordered(object: &Value) -> Bytes {
     let fields = object.as_object().into_iter().flatten();
     let first = ["kind", "apiVersion", "metadata"];
@@ -85,8 +85,8 @@ pub(crate) fn status_error(error: &StatusError) -> Response<Body> {
     response
 }
 
-/// Characters of all warnings of a response from which they are shortened, and
-/// of each shortened warning (as in Kubernetes).
+/// Maximum number of characters of all warnings of a response before they are shortened, and of
+/// each shortened warning (as in Kubernetes).
 const MAX_WARNING_CHARACTERS: usize = 4096;
 const SHORT_WARNING_CHARACTERS: usize = 256;
 

@@ -1,5 +1,5 @@
-//! Turns one request into one response. Errors, panics and timeouts become
-//! `Status` objects here, and fault injection rules are applied.
+//! Responds to requests. Errors, panics and timeouts become `Status` objects here, and fault
+//! injection rules are applied.
 
 use std::{net::IpAddr, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -32,11 +32,11 @@ use crate::{
 #[derive(Clone)]
 pub(crate) struct Responder {
     pub(crate) shared: Arc<Shared>,
-    /// Where requests come from, which determines how they are authenticated.
+    /// The origin of requests, which determines how they are authenticated.
     pub(crate) caller: Caller,
     /// The client's address.
     pub(crate) remote: Option<IpAddr>,
-    /// Whether fault injection rules apply.
+    /// True if fault injection rules apply.
     pub(crate) applies_faults: bool,
     /// Becomes true when streams must end.
     pub(crate) stopping: watch::Receiver<bool>,
@@ -47,7 +47,7 @@ pub(crate) struct Responder {
 #[error("the connection was dropped by a fault on demand")]
 pub struct ConnectionDropped;
 
-/// Why there is no regular response.
+/// The reason why a request has no regular response.
 enum Failure {
     StatusError(StatusError),
     Dropped,
@@ -236,15 +236,14 @@ impl Responder {
         }
     }
 
-    /// Whether a fault injection rule can apply: rules exist, or the request is
-    /// a watch, which later rules can end.
+    /// Returns true if a fault injection rule can apply: rules exist, or the request is a watch,
+    /// which later rules can end.
     fn may_fail(&self, query: &Query, path: &str) -> bool {
         let watches = || query.flag("watch") == Some(true) || path.contains("/watch/");
         self.applies_faults && (self.shared.faults.has_rules() || watches())
     }
 
-    /// Applies the effects that come before a request is handled or replace its
-    /// handling.
+    /// Applies the effects that come before a request is handled or replace its handling.
     async fn before(
         &self,
         decision: &Decision,
@@ -303,7 +302,7 @@ fn replace_response(effect: &Effect, attributes: &inject::Request) -> Result<(),
     }
 }
 
-/// Handles a request within its time limit; streams have none.
+/// Handles a request within its time limit. Streams have no limit.
 async fn in_time(call: Call, route: Result<Route, BadPath>, body: RequestBody) -> reply::Reply {
     let route = route.map_err(|problem| match problem {
         BadPath::Unknown => StatusError::unknown_path(),

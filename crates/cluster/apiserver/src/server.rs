@@ -39,22 +39,21 @@ use crate::{
 pub struct Options {
     /// The engine that stores and processes objects.
     pub engine: Engine,
-    /// The bearer token that [`ApiServer::serve`] requires; `None` requires
-    /// none.
+    /// The bearer token that [`ApiServer::serve`] requires; `None` to accept requests without a
+    /// token.
     pub token: Option<String>,
-    /// What decides about the requests of users who are not administrators.
+    /// The authorization mode for users who are not administrators.
     pub authorization: AuthorizationMode,
-    /// Signs service account tokens; if `None`, the server neither issues nor
-    /// accepts them.
+    /// Signs service account tokens. If `None`, the server does not issue or accept them.
     pub token_key: Option<TokenKey>,
     /// Provides container logs.
     pub node_logs: Arc<dyn NodeLogs>,
     /// Provides exec, attach and port-forward.
     pub node_streams: Arc<dyn NodeStreams>,
-    /// Whether fault injection is available over HTTP, see [`Faults`].
+    /// Set to make fault injection available over HTTP, see [`Faults`].
     pub faults: bool,
-    /// Whether to warn clients that create an object of a kind that none of the
-    /// embedded cluster's own controllers handles.
+    /// Set to warn clients that create an object of a kind that none of the embedded cluster's
+    /// controllers handles.
     pub warn_unhandled_kinds: bool,
 }
 
@@ -71,7 +70,7 @@ impl std::fmt::Debug for ApiServer {
 }
 
 impl ApiServer {
-    /// Creates a server; nothing runs yet.
+    /// Creates a server, without starting any task.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let files = getrlimit(Resource::Nofile).current;
@@ -108,14 +107,13 @@ impl ApiServer {
         }
     }
 
-    /// Records requests in an audit log from now on. Has no effect if there is one
-    /// already.
+    /// Records requests in an audit log from now on. Has no effect if an audit log is already set.
     pub fn record_to(&self, log: AuditLog) {
         let _ = self.shared.audit.set(log);
     }
 
-    /// Creates the default roles and bindings that are missing, and adds the
-    /// permissions that they lack. Does nothing if roles do not decide.
+    /// Creates missing default roles and bindings, and adds missing permissions to existing ones.
+    /// Has no effect in modes that do not use roles.
     ///
     /// # Errors
     /// An object cannot be written.
@@ -128,10 +126,10 @@ impl ApiServer {
         }
     }
 
-    /// Aggregates other API servers until this server is closed or dropped: checks the
-    /// servers of APIServices, reads their discovery documents, and keeps the APIServices
-    /// of custom groups. Without it, requests to aggregated API servers get 503, as from a
-    /// server whose checks have not passed.
+    /// Aggregates other API servers until this server is closed or dropped: checks the servers of
+    /// APIServices, reads their discovery documents, and maintains the APIServices of custom
+    /// groups. Without it, requests to aggregated API servers get 503, like requests to a server
+    /// whose checks have not passed.
     #[must_use]
     pub fn aggregate(&self) -> BoxFuture<'static, ()> {
         let (engine, closing) = (self.shared.engine.clone(), self.shared.closing.subscribe());
@@ -175,8 +173,8 @@ impl ApiServer {
         }
     }
 
-    /// The fault injection rules of this server. They apply to all clients
-    /// except [sheltered](ApiServer::sheltered_service) ones.
+    /// The fault injection rules of this server. They apply to all clients except for
+    /// [sheltered](ApiServer::sheltered_service) clients.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.shared.faults
@@ -204,7 +202,7 @@ impl ApiServer {
         self.serve_until(listener, tls, Box::pin(shutdown)).await
     }
 
-    /// Boxed, so that this crate compiles the future, not each crate that awaits it.
+    /// Boxed, so that only this crate compiles the future, and not each crate that awaits it.
     fn serve_until(
         &self,
         listener: TcpListener,

@@ -1,8 +1,7 @@
 //! The in-process server as a tower service.
 //!
-//! hyper can only upgrade its own connections, so an upgrade request gets an
-//! in-memory connection with hyper's client at one end and its server at the
-//! other.
+//! hyper can upgrade only connections that it manages, so an upgrade request gets an in-memory
+//! connection with hyper's client at one end and its server at the other.
 
 use std::task::{Context, Poll};
 
@@ -56,7 +55,7 @@ where
 /// Buffer size of each direction of the connection in bytes.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// Whether a request asks to upgrade the connection.
+/// Returns true if a request asks to upgrade the connection.
 fn wants_upgrade<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(header::UPGRADE)
 }

@@ -1,4 +1,5 @@
-//! A number of places, of which each user has a share, so that one user does not take them all.
+//! A limited number of slots, of which each user has a share, so that one user cannot take all
+//! slots.
 
 use std::{
     collections::HashMap,
@@ -9,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::user::User;
 
-/// All places.
+/// All slots.
 #[derive(Debug)]
 pub(crate) struct Shares {
     all: Arc<Semaphore>,
@@ -17,14 +18,14 @@ pub(crate) struct Shares {
     users: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// The places that a user can take.
+/// The slots that a user can take.
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     all: Arc<Semaphore>,
     own: Option<Arc<Semaphore>>,
 }
 
-/// A taken place, until it is dropped.
+/// A slot that is taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _own: Option<OwnedSemaphorePermit>,
@@ -40,7 +41,7 @@ impl Shares {
         }
     }
 
-    /// All places.
+    /// Returns a share that includes all slots.
     pub(crate) fn whole(&self) -> Share {
         Share {
             all: self.all.clone(),
@@ -48,7 +49,7 @@ impl Shares {
         }
     }
 
-    /// The share of a user. Administrators and nodes can take all places.
+    /// Returns the share of a user. Administrators and nodes can take all slots.
     pub(crate) fn of(&self, user: &User) -> Share {
         if user.is_master() || user.node().is_some() {
             return self.whole();
@@ -69,7 +70,7 @@ impl Shares {
 }
 
 impl Share {
-    /// Takes a place if one is free.
+    /// Takes a slot if one is free.
     pub(crate) fn try_take(&self) -> Option<Place> {
         let own = match &self.own {
             Some(own) => Some(own.clone().try_acquire_owned().ok()?),
@@ -81,7 +82,7 @@ impl Share {
         })
     }
 
-    /// Waits for a place. The semaphores are never closed.
+    /// Waits for a slot. The semaphores are never closed.
     pub(crate) async fn take(&self) -> Option<Place> {
         let own = match &self.own {
             Some(own) => Some(own.clone().acquire_owned().await.ok()?),

@@ -8,11 +8,11 @@ use std::{
 use longshore_engine::{Engine, Snapshot};
 use serde::Serialize;
 
-/// Maximum number of snapshots. They share memory with the cluster, but keep
-/// objects that it has deleted.
+/// Maximum number of snapshots. They share memory with the cluster, but keep objects that the
+/// cluster has deleted.
 pub(crate) const MAX_SNAPSHOTS: usize = 100;
 
-/// A snapshot as clients see it.
+/// A snapshot, in the form that clients see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Taken {
@@ -35,7 +35,7 @@ impl Snapshots {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a snapshot; `None` if there are too many.
+    /// Takes a snapshot; `None` if the maximum number is reached.
     pub(crate) fn take(&self, engine: &Engine) -> Option<Taken> {
         let mut table = self.table();
         if table.kept.len() >= MAX_SNAPSHOTS {

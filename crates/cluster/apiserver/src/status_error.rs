@@ -1,6 +1,5 @@
-//! Request failures as `Status` objects. Engine errors carry their own
-//! `Status`; errors of HTTP itself get the messages that clients know from
-//! Kubernetes.
+//! Request failures as `Status` objects. Engine errors have a `Status`; errors of HTTP itself get
+//! the messages that clients know from Kubernetes.
 
 use longshore_model::{
     CauseList, MAX_PROBLEM_BYTES, MAX_TEXT_BYTES, Status, StatusCause, StatusDetails, StatusReason,
@@ -13,7 +12,7 @@ pub(crate) struct StatusError {
     status: Box<Status>,
     /// The `Allow` header of a 405 response.
     allow: Option<String>,
-    /// The warnings that the response carries.
+    /// The warnings to add to the response.
     warnings: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! TLS: the cluster's own certificate authority and the server certificates
-//! that it signs. Clients trust the authority through the kubeconfig.
+//! TLS: the cluster's own certificate authority and the server certificates that it signs. Clients
+//! trust the authority through the kubeconfig.
 
 use std::{
     fs, io,
@@ -32,7 +32,7 @@ pub const LOCAL_NAMES: &[&str] = &[
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Why the authority or a certificate cannot be created.
+/// The reason why the authority or a certificate cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -122,13 +122,13 @@ impl Authority {
     /// or addresses), and its configuration, which prefers HTTP/2 to HTTP/1.1.
     ///
     /// # Errors
-    /// A name is neither a DNS name nor an address.
+    /// A name is not a DNS name or an address.
     pub fn server<S: AsRef<str>>(&self, names: &[S]) -> Result<ServerTls, TlsError> {
         self.server_verified_by(names, self.client_verifier()?)
     }
 
-    /// Like [`Authority::server`], for clients whose certificates the authorities
-    /// in a PEM file have signed, instead of this one.
+    /// Like [`Authority::server`], for clients whose certificates were signed by the authorities in
+    /// a PEM file, and not by this authority.
     ///
     /// # Errors
     /// See [`Authority::server`]; the file cannot be read.
@@ -195,9 +195,9 @@ impl std::fmt::Debug for ServerTls {
 }
 
 impl ServerTls {
-    /// Loads a certificate (with its chain) and its key from PEM files. Clients may
-    /// have certificates that the authorities in `client_ca` have signed; without
-    /// that file, client certificates are rejected.
+    /// Loads a certificate (with its chain) and its key from PEM files. Clients may have
+    /// certificates that the authorities in `client_ca` have signed; without this file, client
+    /// certificates are rejected.
     ///
     /// # Errors
     /// A file cannot be read, or has no certificate or key.
@@ -239,8 +239,8 @@ fn server_config(
     Ok(ServerTls(Arc::new(config)))
 }
 
-/// Returns a verifier that accepts certificates signed by one of these
-/// authorities, and clients without a certificate.
+/// Returns a verifier that accepts certificates signed by any of these authorities, and clients
+/// without a certificate.
 pub(crate) fn client_verifier(
     authorities_pem: &str,
 ) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
@@ -257,8 +257,8 @@ pub(crate) fn client_verifier(
         .map_err(|error| failed(&error))
 }
 
-/// Returns the authority's own parameters. They are constant, so that a loaded
-/// key signs as the same authority.
+/// Returns the parameters of the authority's certificate. They are constant, so that a loaded key
+/// signs as the same authority.
 fn authority_params(days: i64) -> Result<CertificateParams, TlsError> {
     let mut params = CertificateParams::new(Vec::new())?;
     set_validity(&mut params, days);

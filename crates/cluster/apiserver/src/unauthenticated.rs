@@ -23,7 +23,7 @@ use crate::limits;
 #[derive(Debug)]
 pub(crate) struct Unauthenticated {
     most: usize,
-    /// How long a client may take to authenticate.
+    /// Maximum time for a client to authenticate.
     time: Duration,
     open: Mutex<Open>,
 }
@@ -35,7 +35,7 @@ struct Open {
     connections: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// One connection; it is removed from the set when dropped.
+/// A connection. It is removed from the set when dropped.
 #[derive(Debug)]
 pub(crate) struct Entry {
     set: Arc<Unauthenticated>,
@@ -96,7 +96,7 @@ fn close_oldest(open: &mut Open) {
 }
 
 impl Entry {
-    /// Whether the client has authenticated.
+    /// Returns true if the client has authenticated.
     pub(crate) fn is_authenticated(&self) -> bool {
         self.authenticated.load(Ordering::Acquire)
     }
@@ -108,8 +108,7 @@ impl Entry {
         }
     }
 
-    /// Counts a request without valid credentials. Too many of them end the
-    /// connection.
+    /// Counts a request without valid credentials. Too many such requests end the connection.
     pub(crate) fn count(&self) {
         let before = self.requests.fetch_add(1, Ordering::Relaxed);
         if before >= limits::UNAUTHENTICATED_REQUESTS {
@@ -127,11 +126,10 @@ impl Entry {
         }
     }
 
-    /// Resolves when the connection must end after the requests that it has
-    /// already received: the time to authenticate is over, or there were too
-    /// many requests without valid credentials. A client whose token has expired
-    /// may have many concurrent requests, each of which must be answered with
-    /// 401 so that it renews the token.
+    /// Resolves when the connection must end after the requests that it has already received: the
+    /// time to authenticate is over, or too many requests had no valid credentials. A client whose
+    /// token has expired may have many concurrent requests. Each of them must be answered with 401
+    /// so that the client renews the token.
     pub(crate) async fn expired(&self) {
         tokio::select! {
             () = sleep_until(self.deadline) => {}

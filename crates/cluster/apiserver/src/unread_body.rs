@@ -27,8 +27,7 @@ pub(crate) struct SharedBody(Arc<Mutex<Incoming>>);
 /// The connection's handle to the unread part of a body.
 pub(crate) struct UnreadBody(Option<Arc<Mutex<Incoming>>>);
 
-/// Shares a body. Nothing remains to be drained of a body that has already
-/// ended.
+/// Shares a body. A body that has already ended does not need to be drained.
 pub(crate) fn share(body: Incoming) -> (SharedBody, UnreadBody) {
     let ended = body.is_end_stream();
     let body = Arc::new(Mutex::new(body));

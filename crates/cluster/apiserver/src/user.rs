@@ -16,7 +16,7 @@ pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 /// The administrator's user name.
 pub(crate) const ADMINISTRATOR: &str = "longshore-admin";
-/// The administrators' group, whose members may do everything.
+/// The administrators' group, whose members may send all requests.
 pub(crate) const MASTERS: &str = "system:masters";
 
 /// The group of all nodes.
@@ -24,11 +24,11 @@ const NODES: &str = "system:nodes";
 /// The start of the user names of nodes.
 const NODE_PREFIX: &str = "system:node:";
 
-/// An authenticated user, or the anonymous one.
+/// An authenticated user, or the anonymous user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// Empty if the user has none.
+    /// Empty if the user has no uid.
     pub(crate) uid: String,
     pub(crate) groups: Vec<String>,
     pub(crate) extra: BTreeMap<Cow<'static, str>, Vec<String>>,
@@ -59,13 +59,13 @@ impl User {
         USER.clone()
     }
 
-    /// Whether the user may do everything.
+    /// Returns true if the user may send all requests.
     pub(crate) fn is_master(&self) -> bool {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    /// The name of the node that the user is; empty if the user name does not contain one.
-    /// `None` for users who are not nodes.
+    /// The name of the node if the user is a node; empty if the user name does not contain a node
+    /// name. `None` for users who are not nodes.
     pub(crate) fn node(&self) -> Option<&str> {
         let node = self.name.strip_prefix(NODE_PREFIX)?;
         let is_node = self.groups.iter().any(|group| group == NODES);

@@ -1,11 +1,10 @@
-//! The verb of a resource request, as in Kubernetes' authorization.
+//! The verb of a resource request, by the rules of Kubernetes' authorization.
 
 use http::Method;
 
 use crate::{query::Query, route::Resource};
 
-/// Returns the verb of a resource request; empty for methods that the API does
-/// not have.
+/// Returns the verb of a resource request; empty for methods that the API does not have.
 pub(crate) fn verb(method: &Method, resource: &Resource, query: &Query) -> &'static str {
     let one = resource.name.is_some();
     match *method {

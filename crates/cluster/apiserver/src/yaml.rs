@@ -8,7 +8,7 @@ use longshore_schema::parse;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Whether a media type is YAML.
+/// Returns true if a media type is YAML.
 pub(crate) fn is_named(media_type: &str) -> bool {
     matches!(
         media_type,
@@ -16,9 +16,8 @@ pub(crate) fn is_named(media_type: &str) -> bool {
     )
 }
 
-/// Parses YAML, of which JSON is a subset, and finds fields that a map repeats,
-/// with the message of the real server: `line 3: key "a" already set in map`.
-/// The line is that of the value.
+/// Parses YAML, which includes JSON, and finds fields that a map repeats, with the message of
+/// Kubernetes: `line 3: key "a" already set in map`. The line is the line of the value.
 pub(crate) fn read(body: &[u8]) -> Result<(Value, Vec<String>), String> {
     match parse(body) {
         Ok((value, duplicate_fields)) if duplicate_fields.is_empty() => {

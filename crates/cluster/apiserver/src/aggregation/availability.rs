@@ -1,4 +1,4 @@
-//! Decides whether an APIService is available, apart from the request to its server.
+//! Decides if an APIService is available, apart from the request to its server.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl Availability {
         }
     }
 
-    /// Of an APIService that this server serves.
+    /// The condition of an APIService that this server serves.
     pub(super) fn local() -> Self {
         Self {
             is_available: true,
@@ -38,7 +38,7 @@ impl Availability {
         }
     }
 
-    /// The conditions of an APIService with this condition; `None` if they have it.
+    /// The conditions of an APIService with this condition set; `None` if nothing changes.
     pub(super) fn conditions(&self, object: &Value, now: &str) -> Option<Vec<Value>> {
         let conditions = object["status"]["conditions"].as_array();
         let mut conditions = conditions.cloned().unwrap_or_default();
@@ -67,16 +67,16 @@ impl Availability {
     }
 }
 
-/// What the cluster says about the Service of an APIService.
+/// The state of the Service of an APIService.
 pub(super) struct Evidence<'a> {
     pub(super) service: Option<&'a Value>,
     /// The EndpointSlices of the Service.
     pub(super) slices: &'a [Value],
-    /// Whether the Service leads to sockets, with EndpointSlices or without.
+    /// True if the Service leads to sockets, with or without EndpointSlices.
     pub(super) has_sockets: bool,
 }
 
-/// Checks the Service and its endpoints; `None` if its server can be asked.
+/// Checks the Service and its endpoints; `None` if requests can be sent to its server.
 pub(super) fn check(backend: &Backend, evidence: &Evidence<'_>) -> Option<Availability> {
     let (name, namespace, port) = (&backend.name, &backend.namespace, backend.port);
     let of = format!("service/{name} in {namespace:?}");

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{remote::service, user::User};
 
-/// How often an available server is checked again.
+/// Interval between checks of an available server.
 const RECHECK: Duration = Duration::from_secs(30);
 /// The delay after the first failed check. Each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_millis(5);
@@ -29,14 +29,14 @@ const CHECK_TIME: Duration = Duration::from_secs(5);
 const AGGREGATED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
-/// What the tasks work with.
+/// The parts of the server that the tasks use.
 #[derive(Clone)]
 pub(super) struct Parts {
     pub(super) aggregation: Arc<Aggregation>,
     pub(super) engine: Engine,
 }
 
-/// Checks a server when something changes, and from time to time.
+/// Checks a server when its objects change, and at intervals.
 pub(super) async fn check_repeatedly(
     parts: Parts,
     remote: Arc<Remote>,
@@ -72,7 +72,7 @@ pub(super) async fn check_repeatedly(
             }
         };
         let changed = async {
-            // Until something of this server changes.
+            // Until an object of this server changes.
             while Found::read(&parts.engine, &remote).revisions() == seen.revisions() {
                 if recheck.changed().await.is_err() {
                     return false;
@@ -201,7 +201,7 @@ async fn discover(parts: &Parts, remote: &Remote) -> Option<Discovered> {
     Some(with_openapi_v2(parts, remote, found).await)
 }
 
-/// Reads the document of OpenAPI v2 if it has changed. What is known remains if the server
+/// Reads the document of OpenAPI v2 if it has changed. The known document remains if the server
 /// does not respond.
 async fn with_openapi_v2(parts: &Parts, remote: &Remote, known: Discovered) -> Discovered {
     let document = Document {

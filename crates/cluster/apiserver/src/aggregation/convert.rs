@@ -1,4 +1,4 @@
-//! Reads the discovery documents of aggregated API servers. Nothing in them is trusted.
+//! Reads the discovery documents of aggregated API servers. The documents are untrusted.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ pub(super) fn of_aggregated(document: &Value, group: &str, version: &str) -> Opt
     let mut resources = found["resources"].as_array().cloned().unwrap_or_default();
     resources.retain(Value::is_object);
     for resource in &mut resources {
-        // Old clients need the field.
+        // Old clients need this field.
         let subresources = resource["subresources"].as_array_mut();
         for subresource in subresources.into_iter().flatten() {
             if subresource.is_object() && subresource["responseKind"].is_null() {
@@ -30,7 +30,7 @@ pub(super) fn of_aggregated(document: &Value, group: &str, version: &str) -> Opt
     Some(resources)
 }
 
-/// The resources of a legacy document of a version, as aggregated discovery shows them.
+/// The resources of a legacy document of a version, in the form of aggregated discovery.
 pub(super) fn of_legacy(document: &Value, group: &str, version: &str) -> Option<Vec<Value>> {
     let list = document["resources"].as_array()?;
     let mut resources: Vec<Value> = Vec::new();

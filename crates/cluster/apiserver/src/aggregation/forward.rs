@@ -38,7 +38,7 @@ pub(crate) struct Client {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     pub(crate) user: Arc<User>,
-    /// Takes over the connection, if the client asks for it.
+    /// Takes over the connection if the client requests an upgrade.
     pub(crate) upgrade: Option<OnUpgrade>,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) audit: Option<Arc<Record>>,
@@ -47,8 +47,8 @@ pub(crate) struct Client {
 }
 
 impl Aggregation {
-    /// Whether an aggregated API server serves a path: a path below a version, or the
-    /// OpenAPI document of a version.
+    /// Returns the forwarding if an aggregated API server serves a path: a path below a version, or
+    /// the OpenAPI document of a version.
     pub(crate) fn serves(
         &self,
         engine: &Engine,
@@ -75,7 +75,7 @@ impl Aggregation {
     }
 }
 
-/// A response in plain text, as the aggregation layer of Kubernetes sends it.
+/// A response in plain text, in the form of Kubernetes' aggregation layer.
 fn plain(code: StatusCode, text: &str) -> Response<Body> {
     let media_type = "text/plain; charset=utf-8";
     let mut response = reply::with_type(code, media_type, Body::full(format!("{text}\n")));
@@ -157,7 +157,7 @@ impl Forwarding {
         Ok(request)
     }
 
-    /// Adds the client's address to those of the previous proxies.
+    /// Appends the client's address to the addresses of the previous proxies.
     fn add_client(&self, headers: &mut HeaderMap) {
         const NAME: &str = "x-forwarded-for";
         let Some(client) = self.client else {
@@ -177,7 +177,7 @@ impl Forwarding {
     }
 }
 
-/// Copies between the connections of the client and the server until one of them ends.
+/// Copies between the connections of the client and the server until one connection ends.
 fn join(
     Client {
         stopping,

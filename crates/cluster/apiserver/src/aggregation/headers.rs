@@ -9,8 +9,7 @@ const UID: &str = "x-remote-uid";
 const GROUP: &str = "x-remote-group";
 const EXTRA_PREFIX: &str = "x-remote-extra-";
 
-/// Replaces the headers that name the user. Values that no header can contain are left
-/// out.
+/// Replaces the headers that name the user. Values that a header cannot contain are left out.
 pub(super) fn set_user(headers: &mut HeaderMap, user: &User) {
     let sent: Vec<HeaderName> = headers.keys().cloned().collect();
     for name in sent {

@@ -1,5 +1,5 @@
-//! The identity of this server as a proxy: a client certificate of an authority that
-//! aggregated API servers trust to name users in headers.
+//! The identity of this server as a proxy: a client certificate of an authority that aggregated API
+//! servers trust to name users in headers.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::{
     tls::{Authority, TlsError},
 };
 
-/// The name in the certificate, as in clusters of kubeadm.
+/// The name in the certificate. Clusters of kubeadm use the same name.
 pub(crate) const NAME: &str = "front-proxy-client";
 /// Validity of the certificate in days.
 const VALID_DAYS: i64 = 3650;
 
-/// The certificate with its key, and the certificate of its authority in PEM format.
+/// The certificate with its key, and the certificate of the authority in PEM format.
 pub(super) struct FrontProxy {
     pub(super) authority_pem: String,
     pub(super) identity: Arc<Identity>,

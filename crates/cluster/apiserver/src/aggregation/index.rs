@@ -49,7 +49,7 @@ impl Remote {
     /// The TLS configuration.
     ///
     /// # Errors
-    /// The certificates that are to be trusted are not valid.
+    /// The trusted certificates are not valid.
     pub(super) fn tls(&self, proxy: &FrontProxy) -> Result<Arc<ClientConfig>, String> {
         let config = self.tls.get_or_init(|| match self.backend.insecure {
             true => trust::any(Some(&proxy.identity)),
@@ -81,7 +81,7 @@ impl Remote {
 }
 
 impl Index {
-    /// Reads all APIServices. Those that have not changed keep their TLS configuration.
+    /// Reads all APIServices. Unchanged APIServices keep their TLS configuration.
     pub(super) fn read(engine: &Engine, kind: &Arc<KindInfo>, before: &Self) -> Self {
         let page = engine.list(&ListRequest::of(kind.clone()));
         let objects = page.map(|page| page.items).unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Aggregation of other API servers: an APIService with a Service is served by the
-//! endpoints of that Service.
+//! Aggregation of other API servers: an APIService with a Service is served by the endpoints of
+//! that Service.
 //!
-//! A request compares the revision of the last change of APIServices with that of the
-//! index, as with webhooks. A task checks the servers, and reads their discovery
-//! documents.
+//! A request compares the revision of the last change of APIServices with the revision of the
+//! index, like for webhooks. A task checks the servers, and reads their discovery documents.
 
 mod availability;
 mod checks;
@@ -40,16 +39,16 @@ pub(crate) use self::{
 use self::{identity::FrontProxy, index::Index};
 use crate::tls::TlsError;
 
-/// The kind APIService, as the engine takes it.
+/// The kind APIService, in the form that the engine expects.
 static KIND: LazyLock<Vec<Arc<KindInfo>>> = LazyLock::new(|| {
     let kind = builtin("apiregistration.k8s.io", "APIService");
     kind.cloned().map(Arc::new).into_iter().collect()
 });
 
-/// What is known about a version of an aggregated API server.
+/// The discovery data of a version of an aggregated API server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Discovered {
-    /// The resources, as aggregated discovery shows them.
+    /// The resources, in the form of aggregated discovery.
     pub(crate) resources: Vec<Value>,
     /// The entry in the index of OpenAPI v3.
     pub(crate) openapi: Option<Value>,
@@ -57,7 +56,7 @@ pub(crate) struct Discovered {
     pub(crate) openapi_v2: Option<Arc<V2Part>>,
     /// The `ETag` of the document of OpenAPI v2.
     openapi_v2_tag: Option<String>,
-    /// Whether the server did not respond the last time.
+    /// True if the server did not respond the last time.
     pub(crate) is_stale: bool,
 }
 
@@ -77,9 +76,9 @@ pub(crate) struct Aggregation {
     /// The APIServices at a revision.
     current: Mutex<(u64, Arc<Index>)>,
     proxy: OnceLock<Result<FrontProxy, String>>,
-    /// What is known about versions, by the name of their APIService.
+    /// The discovery data of versions, by the name of their APIService.
     discovered: Mutex<BTreeMap<String, Discovered>>,
-    /// Grows with every change of the documents that clients see.
+    /// A counter that grows with every change of the documents that clients see.
     epoch: AtomicU64,
 }
 
@@ -167,8 +166,8 @@ impl Aggregation {
         versions.collect()
     }
 
-    /// Stores what is known about the version of an APIService; `None` keeps what was
-    /// known as stale.
+    /// Stores the discovery data of the version of an APIService; `None` keeps the previous data
+    /// and marks it as stale.
     fn learn(&self, name: &str, found: Option<Discovered>) {
         let mut discovered = locked(&self.discovered);
         let known = discovered.entry(name.to_owned()).or_default();
@@ -182,7 +181,7 @@ impl Aggregation {
         }
     }
 
-    /// What is known about the version of an APIService.
+    /// The discovery data of the version of an APIService.
     fn known(&self, name: &str) -> Option<Discovered> {
         locked(&self.discovered).get(name).cloned()
     }
@@ -204,7 +203,7 @@ impl Aggregation {
         parts.flatten().collect()
     }
 
-    /// Forgets versions whose APIService no longer exists.
+    /// Removes versions whose APIService no longer exists.
     fn forget_others(&self, index: &Index) {
         let mut discovered = locked(&self.discovered);
         discovered.retain(|name, _| index.remotes().any(|remote| remote.service.name == *name));

@@ -20,8 +20,8 @@ pub(super) enum Change {
     Delete(String),
 }
 
-/// The changes that lead to an APIService for each group and version. Those that the
-/// server does not manage remain.
+/// The changes that lead to an APIService for each group and version. APIServices that the server
+/// does not manage remain.
 pub(super) fn changes(existing: &[ApiService], wanted: &BTreeSet<(String, String)>) -> Vec<Change> {
     let mut changes = Vec::new();
     for (group, version) in wanted {

@@ -1,4 +1,4 @@
-//! The server's own writes of APIServices.
+//! Writes of APIServices by the server itself.
 
 use std::sync::Arc;
 
@@ -102,7 +102,7 @@ pub(super) async fn execute(
     }
 }
 
-/// An object that has changed or is gone is read again after its event.
+/// Ignores a conflict or a missing object. The object is read again after its event.
 fn written<T>(result: Result<T, Error>) -> Result<(), Error> {
     match result {
         Ok(_) | Err(Error::NotFound(_) | Error::Conflict { .. }) => Ok(()),

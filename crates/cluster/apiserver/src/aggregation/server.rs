@@ -1,4 +1,4 @@
-//! Requests to an aggregated API server over a connection of their own.
+//! Requests to an aggregated API server, each over a new connection.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use longshore_engine::Engine;
 use super::{Aggregation, headers, index::Remote};
 use crate::{limits, remote::connect, user::User};
 
-/// Time limit for opening a connection, as Go's.
+/// Time limit for opening a connection, the same as Go's.
 const DIAL_TIME: Duration = Duration::from_secs(30);
 
 /// A document that is read from a server.
@@ -20,7 +20,7 @@ const DIAL_TIME: Duration = Duration::from_secs(30);
 pub(super) struct Document<'a> {
     pub(super) path: &'a str,
     pub(super) accept: &'static str,
-    /// The `ETag` of the known state, which is not sent again.
+    /// The `ETag` of the known state, which the server does not send again.
     pub(super) known: Option<&'a str>,
 }
 
@@ -69,7 +69,7 @@ impl Aggregation {
     /// Reads a document as a user of the server itself.
     ///
     /// # Errors
-    /// As [`Aggregation::send`]; the document is too large.
+    /// The errors of [`Aggregation::send`]; the document is too large.
     pub(super) async fn read(
         &self,
         engine: &Engine,

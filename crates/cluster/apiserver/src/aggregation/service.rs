@@ -1,4 +1,4 @@
-//! An APIService, as the aggregation reads it.
+//! The parts of an APIService that the aggregation reads.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use longshore_builtin::json;
@@ -16,10 +16,10 @@ pub(super) struct Backend {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) port: u16,
-    /// The certificates that are trusted, in PEM format. If empty, those of public
-    /// authorities are.
+    /// The trusted certificates, in PEM format. If empty, the certificates of public authorities
+    /// are trusted.
     pub(super) bundle: Vec<u8>,
-    /// Whether every certificate is accepted.
+    /// True if every certificate is accepted.
     pub(super) insecure: bool,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct ApiService {
     /// `None` if this server serves the version.
     pub(super) backend: Option<Backend>,
     pub(super) is_available: bool,
-    /// Whether the server creates and deletes it along with definitions.
+    /// True if the server creates and deletes the APIService along with definitions.
     pub(super) is_managed: bool,
 }
 
@@ -69,7 +69,7 @@ impl ApiService {
         }
     }
 
-    /// Whether two states differ at most in their availability.
+    /// Returns true if two states differ at most in their availability.
     pub(super) fn is_registered_as(&self, other: &Self) -> bool {
         let is_available = other.is_available;
         Self {

@@ -1,5 +1,5 @@
-//! The task of the aggregation: it keeps the APIServices of custom groups, and starts a
-//! task for each aggregated version, which checks its server.
+//! The task of the aggregation: it maintains the APIServices of custom groups, and starts a task
+//! for each aggregated version, which checks its server.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -45,7 +45,7 @@ pub(crate) async fn run(
 async fn keep(parts: &Parts) {
     let mut servers = Servers::default();
     loop {
-        // Before the objects are read, so that no later change is missed.
+        // Watch before reading the objects, so that no later change is missed.
         let watches = Watches::start(&parts.engine, !servers.tasks.is_empty());
         let kept = keep_services(parts).await;
         servers.follow(parts);
@@ -62,8 +62,8 @@ async fn keep(parts: &Parts) {
     }
 }
 
-/// Creates and deletes the APIServices of custom groups, and sets the condition of those
-/// that this server serves.
+/// Creates and deletes the APIServices of custom groups, and sets the condition of APIServices that
+/// this server serves.
 async fn keep_services(parts: &Parts) -> Result<(), Error> {
     let Some(kind) = KIND.first() else {
         return Ok(());
@@ -94,7 +94,7 @@ async fn keep_services(parts: &Parts) -> Result<(), Error> {
 /// Watches of the kinds that matter.
 struct Watches {
     all: Vec<Watch>,
-    /// Whether Services and their endpoints are among them.
+    /// True if Services and their endpoints are watched.
     has_services: bool,
 }
 
@@ -125,8 +125,7 @@ impl Watches {
         match changes.next().await {
             Some(Ok(_)) => {}
             Some(Err(error)) => {
-                // Expired, for example after a return to a snapshot: the objects are read
-                // again.
+                // Expired, for example after a return to a snapshot: the objects are read again.
                 tracing::debug!(%error, "a watch of the aggregation ended");
                 sleep(WATCH_DELAY).await;
             }
@@ -152,7 +151,7 @@ impl Default for Servers {
 }
 
 impl Servers {
-    /// Starts tasks of new or changed APIServices, and ends those of deleted APIServices.
+    /// Starts tasks for new or changed APIServices, and ends the tasks of deleted APIServices.
     fn follow(&mut self, parts: &Parts) {
         let index = parts.aggregation.index(&parts.engine);
         parts.aggregation.forget_others(&index);

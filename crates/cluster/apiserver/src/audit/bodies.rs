@@ -16,7 +16,7 @@ use crate::{
     limits, yaml,
 };
 
-/// A copy of a body, which shares memory with it.
+/// A copy of a body, which shares memory with the body.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Copied {
     parts: Arc<Mutex<Parts>>,
@@ -41,7 +41,7 @@ impl Copied {
         }
     }
 
-    /// Adds a part. Of a body that is too large, nothing is kept.
+    /// Adds a part. If the body is too large, the copy is discarded.
     pub(super) fn add(&self, part: &Bytes) {
         let mut copied = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         copied.size = copied.size.saturating_add(part.len());
@@ -57,8 +57,7 @@ impl Copied {
         copied.parts.iter().map(Bytes::len).sum()
     }
 
-    /// The body as JSON; `None` if it is empty, too large, or not an object or a
-    /// patch.
+    /// The body as JSON; `None` if it is empty, too large, or not an object or a patch.
     pub(super) fn value(&self) -> Option<Value> {
         let (body, media_type) = {
             let copied = self.parts.lock().unwrap_or_else(PoisonError::into_inner);

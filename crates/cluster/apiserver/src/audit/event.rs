@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{authorization::Attributes, user::User};
 
-/// What is known when a request arrives.
+/// The data that are known when a request arrives.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) id: String,
@@ -128,8 +128,8 @@ impl Event {
     }
 }
 
-/// The object of a request. What the path does not contain is taken from the
-/// object that the request contains.
+/// The object of a request. Parts that the path does not contain are taken from the object in the
+/// request.
 fn object_ref(head: &Head, object: Option<&Value>) -> Option<Map<String, Value>> {
     let of = &head.attributes;
     if of.path.is_some() {
@@ -169,8 +169,7 @@ fn status(status: &Status) -> Value {
     value
 }
 
-/// Removes the managed fields of an object, of the items of a list, and of the
-/// rows of a table.
+/// Removes the managed fields of an object, of the items of a list, and of the rows of a table.
 fn remove_managed_fields(value: &mut Value) {
     let remove = |object: &mut Value| {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,7 +1,6 @@
-//! The audit log: one line of JSON for each stage of a request, as
-//! `audit.k8s.io/v1` defines it. A policy decides which requests are recorded,
-//! and how much of each. A thread of its own writes the lines, so that requests
-//! do not wait for the file.
+//! The audit log: one line of JSON for each stage of a request, as `audit.k8s.io/v1` defines it. A
+//! policy decides which requests are recorded, and in how much detail. A separate thread writes the
+//! lines, so that requests do not wait for the file.
 
 mod bodies;
 mod event;
@@ -53,7 +52,7 @@ impl AuditLog {
     /// Starts a log that writes the events of a policy to `out`.
     ///
     /// # Errors
-    /// The operating system refuses another thread.
+    /// The operating system cannot start another thread.
     pub fn start(policy: Policy, out: impl Write + Send + 'static) -> std::io::Result<Self> {
         let writer = Writer::start(Box::new(out))?;
         Ok(Self(Arc::new(Log { policy, writer })))
@@ -64,8 +63,8 @@ impl AuditLog {
         self.0.writer.flush().await;
     }
 
-    /// The number of events that were lost, because the file could not be written
-    /// or the events came faster than they were written.
+    /// The number of lost events. Events are lost if the file cannot be written, or if they come
+    /// faster than they are written.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.0.writer.lost()
@@ -86,7 +85,7 @@ impl AuditLog {
     }
 }
 
-/// Returns the ID of a request: that of its header, or a new one.
+/// Returns the ID of a request: the ID in its header, or a new ID.
 pub(crate) fn id_of(headers: &HeaderMap) -> HeaderValue {
     match headers.get(AUDIT_ID).filter(|value| !value.is_empty()) {
         Some(id) => id.clone(),

@@ -10,13 +10,13 @@ use super::{
     policy::{Policy, Resources, Rule},
 };
 
-/// Why an audit policy cannot be used.
+/// The reason why an audit policy cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The text is not a policy.
     #[error("not an audit policy (apiVersion: audit.k8s.io/v1, kind: Policy): {0}")]
     Text(String),
-    /// The policy records nothing.
+    /// The policy does not record any requests.
     #[error("the audit policy has no rules: add at least one, such as `- level: Metadata`")]
     Empty,
     /// A field has an invalid value.

@@ -1,10 +1,10 @@
-//! Audit policies: the first rule that matches a request decides how much of it
-//! is recorded. Requests that no rule matches are not recorded.
+//! Audit policies: the first rule that matches a request decides in how much detail it is recorded.
+//! Requests that no rule matches are not recorded.
 
 use super::level::{Level, Stage, Stages};
 use crate::{authorization::Attributes, user::User};
 
-/// Which requests are recorded, and how much of each.
+/// Selects the requests that are recorded, and in how much detail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     pub(super) rules: Vec<Rule>,
@@ -32,7 +32,7 @@ pub(super) struct Resources {
     pub(super) names: Vec<String>,
 }
 
-/// What a policy decides about a request.
+/// The decision of a policy about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Decision {
     pub(super) level: Level,
@@ -67,8 +67,8 @@ impl Policy {
     }
 }
 
-/// Whether the bodies of a request contain passwords or tokens. They are never
-/// recorded, whatever the policy says.
+/// Returns true if the bodies of a request contain passwords or tokens. They are never recorded,
+/// even if the policy requests it.
 fn may_hold_secrets(request: &Attributes) -> bool {
     match (request.group.as_str(), request.resource.as_str()) {
         ("", "secrets") | ("authentication.k8s.io", "tokenreviews") => true,
@@ -100,7 +100,7 @@ impl Rule {
             return false;
         }
         if !self.namespaces.is_empty() || !self.resources.is_empty() {
-            // Resources without a namespace have the empty one.
+            // The namespace of a cluster-scoped resource is empty.
             return request.path.is_none()
                 && allows(&self.namespaces, &request.namespace)
                 && (self.resources.is_empty()

@@ -1,4 +1,4 @@
-//! The record of one request, which creates the events of its stages.
+//! The record of a request, which creates the events of its stages.
 
 use std::{
     collections::BTreeMap,
@@ -28,13 +28,13 @@ use crate::{
 /// Bytes of a user agent that are recorded, as in Kubernetes.
 const USER_AGENT: usize = 1024;
 
-/// A request that is recorded. The event of its completion is created when the
-/// last reference is dropped: with the response, or at the end of its stream.
+/// A request that is recorded. The event of its completion is created when the last reference is
+/// dropped: with the response, or at the end of its stream.
 pub(crate) struct Record {
     log: Arc<Log>,
     decision: policy::Decision,
     head: Arc<Head>,
-    /// Whether the start of the response has an event, too.
+    /// True if the start of the response also has an event.
     is_long_running: bool,
     clock: SharedClock,
     state: Mutex<State>,
@@ -56,7 +56,7 @@ enum Last {
     #[default]
     Complete,
     Panic,
-    /// It was created already.
+    /// The event was already created.
     Created,
 }
 
@@ -269,7 +269,7 @@ fn observe(response: &mut Response<Body>, see: impl FnMut(&bytes::Bytes) + Send 
     *response.body_mut() = body.observed(see);
 }
 
-/// Whether the response of a request may take long, as in Kubernetes.
+/// Returns true if the response of a request may take long, by Kubernetes' rules.
 fn is_long_running(request: &Attributes) -> bool {
     const SUBRESOURCES: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
     request.path.is_none()

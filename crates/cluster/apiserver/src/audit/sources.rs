@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use http::HeaderMap;
 
-/// Returns the addresses in the order of Kubernetes: those of `X-Forwarded-For`,
-/// that of `X-Real-Ip`, and that of the connection, each once in a row. Clients
-/// can write anything into the headers.
+/// Returns the addresses in the order of Kubernetes: the addresses in `X-Forwarded-For`, the
+/// address in `X-Real-Ip`, and the address of the connection, without consecutive duplicates. The
+/// headers are untrusted: clients can send any address.
 pub(super) fn addresses(headers: &HeaderMap, remote: Option<IpAddr>) -> Vec<String> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let forwarded = text("x-forwarded-for").unwrap_or_default().split(',');

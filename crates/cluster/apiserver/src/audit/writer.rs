@@ -102,7 +102,7 @@ struct Output {
     batch: Vec<u8>,
     /// The number of lines in `batch`.
     events: u64,
-    /// Whether the last write failed.
+    /// True if the last write failed.
     broken: bool,
     /// The number of dropped events that were reported.
     reported: u64,

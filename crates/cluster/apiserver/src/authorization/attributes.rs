@@ -1,4 +1,4 @@
-//! What a request asks for, as authorization sees it.
+//! The attributes of a request that authorization evaluates.
 
 use http::Method;
 use longshore_model::{FieldSelector, StatusDetails};
@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::{query::Query, status_error::StatusError};
 
-/// The attributes of a request. For requests of resources, `resource` is not empty.
+/// The attributes of a request. `resource` is not empty for requests for resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -81,7 +81,7 @@ impl Attributes {
             _ => "",
         };
         if special.is_some() {
-            // As in Kubernetes, which does not support selectors on these paths.
+            // As in Kubernetes, these paths do not support selectors.
             fields = FieldSelector::everything();
         }
         Self {
@@ -100,7 +100,7 @@ impl Attributes {
         }
     }
 
-    /// The resource with its subresource, as rules name it.
+    /// The resource with its subresource, in the form that rules use.
     pub(crate) fn combined_resource(&self) -> String {
         if self.subresource.is_empty() {
             self.resource.clone()
@@ -109,7 +109,7 @@ impl Attributes {
         }
     }
 
-    /// 403: the user may not do this. `reason` may be empty.
+    /// Returns 403: the user may not send this request. `reason` may be empty.
     pub(crate) fn forbidden(&self, user: &str, reason: &str) -> StatusError {
         let verb = &self.verb;
         let action = match &self.path {
@@ -137,7 +137,7 @@ impl Attributes {
     }
 }
 
-/// 403 for an object, a collection (without a name), or neither (without a
+/// Returns 403 for an object, for a collection (without a name), or for neither (without a
 /// resource).
 pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: &str) -> StatusError {
     let qualified = match group {
@@ -309,7 +309,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is authorized is what is executed.
+        /// Authorization and execution read the same request.
         #[test]
         fn attributes_agree_with_the_route(
             method in prop::sample::select(vec!["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]),

@@ -1,6 +1,6 @@
-//! Users can grant only permissions that they have. A user who writes a role must
-//! have its permissions or the verb `escalate`; a user who writes a binding must
-//! have the permissions of its role or the verb `bind`.
+//! Users can grant only permissions that they have. A user who writes a role must have its
+//! permissions or the verb `escalate`; a user who writes a binding must have the permissions of the
+//! bound role or the verb `bind`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{status_error::StatusError, user::User};
 
-/// Checks what a user writes to a role or a binding, by the current roles and bindings.
+/// Checks the change of a role or a binding by a user, against the current roles and bindings.
 pub(crate) struct EscalationCheck<'a> {
     pub(crate) index: Arc<Index>,
     pub(crate) user: &'a User,
@@ -150,7 +150,7 @@ fn full_authority() -> [Rule; 2] {
     ]
 }
 
-/// Whether only fields differ that the garbage collector changes.
+/// Returns true if only fields differ that the garbage collector changes.
 fn differ_only_for_garbage_collection(before: &Value, after: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();

@@ -1,5 +1,5 @@
-//! Impersonation: a user with the verb `impersonate` sends requests as another
-//! user, whom the headers `Impersonate-*` name.
+//! Impersonation: a user with the verb `impersonate` sends requests as another user, whom the
+//! headers `Impersonate-*` name.
 
 use http::HeaderMap;
 use percent_encoding::percent_decode_str;
@@ -16,11 +16,11 @@ const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Returns the user whom a request impersonates, or `None` if it does not.
+/// Returns the user whom a request impersonates, or `None` if it does not impersonate anyone.
 ///
 /// # Errors
-/// 400 if the headers do not name a user; 403 if `user` may not impersonate what
-/// they name.
+/// 400 if the headers do not name a user; 403 if `user` may not impersonate the user, groups or
+/// extra fields in the headers.
 pub(crate) fn impersonated(
     authorizer: &Authorizer,
     user: &User,
@@ -41,7 +41,7 @@ pub(crate) fn impersonated(
     Ok(Some(wanted.into_user()))
 }
 
-/// The user whom headers name.
+/// The user whom the headers name.
 #[derive(Debug, Default)]
 struct Wanted {
     user: String,
@@ -91,7 +91,7 @@ impl Wanted {
         }
     }
 
-    /// What the user who impersonates must be allowed to do.
+    /// The permissions that the impersonating user must have.
     fn requests(&self) -> impl Iterator<Item = Attributes> {
         let request = |group: &str, resource: &str, name: &str| Attributes {
             verb: "impersonate".to_owned(),

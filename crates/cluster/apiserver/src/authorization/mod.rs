@@ -1,6 +1,6 @@
-//! Authorization: decides whether an authenticated user may send a request.
-//! Members of `system:masters` may do everything; for nodes, the node authorizer decides
-//! first; roles and role bindings (RBAC) decide for all others.
+//! Authorization: decides if an authenticated user may send a request. Members of `system:masters`
+//! may send all requests; for nodes, the node authorizer decides first; roles and role bindings
+//! (RBAC) decide for all others.
 
 mod attributes;
 mod escalation;
@@ -34,16 +34,15 @@ use crate::{offload::offload, status_error::StatusError, user::User};
 /// The API group of roles and role bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What decides about requests, with the names of kube-apiserver's option
-/// `--authorization-mode`.
+/// The authorization mode, with the names of kube-apiserver's option `--authorization-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthorizationMode {
-    /// The node authorizer decides about the requests of nodes, and roles and role
-    /// bindings about all others, as with `Node,RBAC` in Kubernetes. Requests without
-    /// credentials are those of the user `system:anonymous`.
+    /// The node authorizer decides about the requests of nodes, and roles and role bindings about
+    /// all others, like `Node,RBAC` in Kubernetes. Requests without credentials belong to the user
+    /// `system:anonymous`.
     #[default]
     Rbac,
-    /// Every authenticated user may do everything.
+    /// Every authenticated user may send all requests.
     AlwaysAllow,
 }
 
@@ -138,7 +137,7 @@ impl Authorizer {
         self.mode
     }
 
-    /// Decides whether a user may do what a request asks for.
+    /// Decides if a user may send a request.
     pub(crate) fn decide(&self, user: &User, request: &Attributes) -> Decision {
         if self.allows_everything(user) {
             return Decision::allowed(String::new());
@@ -157,8 +156,8 @@ impl Authorizer {
         decision
     }
 
-    /// Reads what [`Authorizer::decide`] needs for a request of a node. This takes longer
-    /// after many changes, and would otherwise hold up other requests.
+    /// Reads the data that [`Authorizer::decide`] needs for a request of a node. This takes longer
+    /// after many changes, and would otherwise delay other requests.
     pub(crate) async fn prepare(
         &self,
         user: &User,
@@ -171,12 +170,12 @@ impl Authorizer {
         offload(move || nodes.catch_up()).await
     }
 
-    /// Whether no role has to be looked up for a user.
+    /// Returns true if decisions about a user do not depend on roles.
     pub(crate) fn allows_everything(&self, user: &User) -> bool {
         self.mode == AuthorizationMode::AlwaysAllow || user.is_master()
     }
 
-    /// Returns 403 if a user may not do what a request asks for.
+    /// Returns 403 if a user may not send a request.
     pub(crate) fn check(&self, user: &User, request: &Attributes) -> Result<(), StatusError> {
         let decision = self.decide(user, request);
         match decision.allowed {
@@ -190,11 +189,11 @@ impl Authorizer {
         Dependency::Kinds(self.kinds.clone(), self.engine.last_change(&self.kinds))
     }
 
-    /// The index of the current roles and bindings. It is built again if one of
-    /// them has changed.
+    /// The index of the current roles and bindings. It is built again if a role or binding has
+    /// changed.
     pub(crate) fn index(&self) -> Arc<Index> {
-        // Read before the objects: a change in between only means that the next
-        // call builds the index once more.
+        // Read before the objects: a change in between only means that the next call builds the
+        // index once more.
         let version = self.engine.last_change(&self.kinds);
         let mut current = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         if current.version < version {
@@ -221,8 +220,7 @@ impl Authorizer {
     }
 }
 
-/// The reasons of the authorizers that did not allow a request, in the form of
-/// Kubernetes.
+/// The reasons of the authorizers that did not allow a request, in the form of Kubernetes.
 fn refusal(node: &str, roles: &str) -> String {
     let reasons = [("node", node), ("rbac", roles)];
     let reasons = reasons.iter().filter(|(_, reason)| !reason.is_empty());

@@ -1,4 +1,4 @@
-//! Rules of roles: which requests a rule allows, and which rules cover others.
+//! Rules of roles: decides if a rule allows a request, and if rules cover others.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -33,18 +33,18 @@ where
     Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// Whether a list has a value or `*`.
+/// Returns true if a list contains a value or `*`.
 fn has(list: &[String], value: &str) -> bool {
     list.iter().any(|one| one == "*" || one == value)
 }
 
-/// Whether a pattern, which may end with `*`, matches a path.
+/// Returns true if a pattern, which may end with `*`, matches a path.
 fn url_matches(pattern: &str, path: &str) -> bool {
     pattern == path || (pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*')))
 }
 
 impl Rule {
-    /// Whether the rule allows a request.
+    /// Returns true if the rule allows a request.
     pub(crate) fn allows(&self, request: &Attributes) -> bool {
         if !has(&self.verbs, &request.verb) {
             return false;
@@ -123,8 +123,8 @@ impl Rule {
         parts
     }
 
-    /// Whether this rule allows everything that `part` allows, which has at most
-    /// one value in each list.
+    /// Returns true if this rule allows all requests that `part` allows, which has at most one
+    /// value in each list.
     fn covers(&self, part: &Rule) -> bool {
         let covers_resource = |resource: &String| {
             has(&self.resources, resource)
@@ -197,8 +197,7 @@ pub(super) fn missing<'a>(
     Ok(parts.filter(|part| !is_covered(part)).collect())
 }
 
-/// Describes missing rules, one per line. Verbs on the same resource are on one
-/// line.
+/// Describes missing rules, one per line. Verbs on the same resource are on one line.
 pub(super) fn describe_missing(missing: &[Rule]) -> String {
     let mut merged: Vec<Rule> = Vec::new();
     let omitted = missing.len().saturating_sub(MAX_MISSING);
@@ -363,7 +362,7 @@ mod tests {
     }
 
     proptest! {
-        /// Rules that cover others allow everything that these allow.
+        /// Rules that cover others allow all requests that the others allow.
         #[test]
         fn covered_rules_allow_no_more(
             owned in prop::collection::vec(rules(), 1..4),

@@ -1,6 +1,6 @@
 //! Errors of certificate requests.
 
-/// Why a certificate request cannot be used.
+/// The reason why a certificate request cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {

@@ -25,12 +25,11 @@ const LONG_YEARS: i16 = 2050;
 const SERIAL_BYTES: usize = 16;
 
 impl Authority {
-    /// Signs a certificate for a request. It has the subject, the alternative names
-    /// and the key of the request, and is not an authority itself. Returns the
-    /// certificate in PEM.
+    /// Signs a certificate for a request. It has the subject, the alternative names and the key of
+    /// the request, and is not a certificate authority. Returns the certificate in PEM.
     ///
     /// # Errors
-    /// A usage is unknown, or the authority's key is of another kind than those that
+    /// A usage is unknown, or the authority's key is not of the kind that
     /// [`Authority::load_or_create`] creates.
     pub fn sign_request(
         &self,
@@ -77,7 +76,7 @@ impl Authority {
 fn subject_of(certificate: &[u8]) -> yasna::ASN1Result<Vec<u8>> {
     let signed = elements(certificate)?.into_iter().next();
     let mut parts = elements(&signed.ok_or_else(invalid)?)?.into_iter();
-    // It follows version, serial number, algorithm, issuer and validity.
+    // The subject follows version, serial number, algorithm, issuer and validity.
     parts.nth(5).ok_or_else(invalid)
 }
 
@@ -115,7 +114,7 @@ fn write_time(writer: DERWriter<'_>, at: Timestamp) {
     writer.write_tagged_implicit(tag, |writer| writer.write_bytes(text.as_bytes()));
 }
 
-/// What a certificate contains.
+/// The parts of a certificate.
 struct Certificate<'a> {
     request: &'a CertificateRequest,
     usages: &'a Usages,

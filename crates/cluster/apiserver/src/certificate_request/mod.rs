@@ -1,5 +1,4 @@
-//! Certificate requests (PKCS #10): reads and verifies them, and signs
-//! certificates for them.
+//! Certificate requests (PKCS #10): reads and verifies them, and signs certificates for them.
 
 mod error;
 mod issue;

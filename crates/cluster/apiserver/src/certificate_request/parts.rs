@@ -10,7 +10,7 @@ pub(super) fn invalid() -> ASN1Error {
 
 /// The parts of a request, encoded.
 pub(super) struct Parts {
-    /// What is signed.
+    /// The part that the signature covers.
     pub(super) signed: Vec<u8>,
     pub(super) public_key: Vec<u8>,
     pub(super) algorithm: Vec<u8>,

@@ -112,7 +112,7 @@ fn bits(der: &[u8]) -> Option<Vec<u8>> {
     (bytes.len().checked_mul(8) == Some(length)).then_some(bytes)
 }
 
-/// The identifier of an algorithm, and that of its curve.
+/// The identifier of an algorithm, and the identifier of its curve.
 fn identifiers(der: &[u8]) -> Option<(ObjectIdentifier, Option<ObjectIdentifier>)> {
     let parts = elements(der).ok()?;
     let id = |der: &Vec<u8>| yasna::parse_der(der, |reader| reader.read_oid()).ok();

@@ -67,8 +67,7 @@ impl Usages {
         }
     }
 
-    /// The bytes of the key usage and the number of its bits, without zeros at the
-    /// end.
+    /// The bytes of the key usage and the number of bits, without trailing zeros.
     pub(super) fn bit_string(&self) -> (Vec<u8>, usize) {
         let length = 16_usize.saturating_sub(self.bits.trailing_zeros() as usize);
         let bytes = self.bits.to_be_bytes();

@@ -26,11 +26,11 @@ pub(super) struct Place<'a> {
     pub(super) namespace: Option<&'a str>,
     /// Empty if it will be generated, or for a collection.
     pub(super) name: &'a str,
-    /// Empty if there is none.
+    /// Empty if the request has no subresource.
     pub(super) subresource: &'a str,
 }
 
-/// The options of a request, and whether it is a dry run.
+/// The options of a request, and the dry-run flag.
 #[derive(Default)]
 pub(super) struct RequestOptions {
     pub(super) dry_run: bool,
@@ -38,7 +38,7 @@ pub(super) struct RequestOptions {
     pub(super) fields: Option<Map<String, Value>>,
 }
 
-/// Answers what expressions ask about the user of a request.
+/// Answers the questions of expressions about the permissions of the request's user.
 struct Access {
     shared: Arc<Shared>,
     user: Arc<User>,
@@ -94,8 +94,8 @@ impl Authorizer for Access {
     }
 }
 
-/// Returns the admission of a request that may become one of several
-/// operations; `None` if no webhook or policy can match it.
+/// Returns the admission of a request that may become any of several operations; `None` if no
+/// webhook or policy can match it.
 pub(super) fn of(
     call: &Call,
     operations: &[Operation],
@@ -167,7 +167,7 @@ fn rules(call: &Call, operations: &[Operation], place: Place<'_>) -> Vec<Box<dyn
     rules
 }
 
-/// Returns what restricts the changes of the user, if it is a node.
+/// Returns the restriction on the user's changes, if the user is a node.
 fn restriction(call: &Call) -> Option<NodeRestriction> {
     match call.shared.authorizer.mode() {
         AuthorizationMode::Rbac => NodeRestriction::of(&call.user),
@@ -219,7 +219,7 @@ pub(super) fn of_bindings(
     )
 }
 
-/// The kind of a subresource whose objects are not those of the resource.
+/// The kind of a subresource whose objects have another kind than the resource.
 fn kind_of_subresource(of: &KindInfo, subresource: &str) -> Option<Gvk> {
     let kind_of_proxy = format!("{}ProxyOptions", of.gvk.kind);
     let of = |version: &str, kind: &str| Some(Gvk::from_api_version(version, kind));

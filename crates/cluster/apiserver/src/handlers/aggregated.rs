@@ -9,7 +9,7 @@ use crate::{
     reply::Reply,
 };
 
-/// Whether the client asks to upgrade its connection.
+/// Returns true if the client requests an upgrade of its connection.
 pub(crate) fn is_upgrade(call: &Call) -> bool {
     call.upgrade.is_some() && call.headers.contains_key(header::UPGRADE)
 }

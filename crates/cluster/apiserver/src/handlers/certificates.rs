@@ -1,5 +1,5 @@
 //! Rules of CertificateSigningRequests, ClusterTrustBundles and PodCertificateRequests that depend
-//! on the user or on the request in PEM, as Kubernetes' admission checks them.
+//! on the user or on the request in PEM. Kubernetes' admission checks the same rules.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn is_request(kind: &KindInfo) -> bool {
     *kind.gvk.group == *GROUP && *kind.plural == *PLURAL
 }
 
-/// The rules about the writes of a user to one of these kinds.
+/// The rules about a user's writes of these kinds.
 pub(super) struct SignerRules {
     shared: Arc<Shared>,
     user: Arc<User>,
@@ -95,8 +95,7 @@ impl WriteRule for SignerRules {
     }
 }
 
-/// Checks that a user who changes the status of a PodCertificateRequest may sign for its
-/// signer.
+/// Checks that a user who changes the status of a PodCertificateRequest may sign for its signer.
 fn check_pod_signature(
     (authorizer, user): (&Authorizer, &User),
     before: &Value,
@@ -133,7 +132,7 @@ fn check_bundle(
     Err(forbidden(GROUP, BUNDLES, name, &problem))
 }
 
-/// Whether a user may act on a signer, or on all signers of its domain.
+/// Returns true if a user may act on a signer, or on all signers of its domain.
 fn may(authorizer: &Authorizer, user: &User, verb: &str, signer: &str) -> bool {
     let all = signer.split('/').next().map(|domain| format!("{domain}/*"));
     let allows = |name: &str| {
@@ -149,8 +148,7 @@ fn may(authorizer: &Authorizer, user: &User, verb: &str, signer: &str) -> bool {
     allows(signer) || all.is_some_and(|all| allows(&all))
 }
 
-/// Checks the request in PEM of a new object. What else may be wrong with it is
-/// found when the object is validated.
+/// Checks the request in PEM of a new object. The validation of the object finds other errors.
 fn check_new(object: &Value) -> Result<(), StatusError> {
     let spec = &object["spec"];
     let text = spec["request"].as_str().unwrap_or_default();

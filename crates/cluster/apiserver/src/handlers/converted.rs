@@ -40,7 +40,7 @@ pub(super) async fn list(
     limited(call, request, limit, (converter, &fields)).await
 }
 
-/// Reads objects until enough of them match.
+/// Reads objects until enough objects match.
 async fn limited(
     call: &Call,
     mut request: ListRequest,

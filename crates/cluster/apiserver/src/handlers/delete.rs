@@ -77,7 +77,7 @@ pub(super) async fn item(call: Call, target: Target, body: RequestBody) -> Reply
     }
 }
 
-/// Whether a delete returns the deleted object instead of a `Status`.
+/// Returns true if a delete returns the deleted object instead of a `Status`.
 fn returns_deleted(info: &KindInfo) -> bool {
     find_served(&info.gvk).is_some_and(|rules| rules.returns_deleted)
 }

@@ -1,11 +1,11 @@
 //! The logs of deleted pods, which nodes keep until the Job that controlled the pod is removed.
-//! Kubernetes does not have them.
+//! Kubernetes does not have this feature.
 //!
 //! `GET /api/v1/namespaces/{namespace}/pods/{name}/log?uid={uid}` reads the log of the pod with
-//! this uid, also when the pod was deleted, or another pod has its name. Other servers ignore
-//! `uid`. `GET /api/v1/namespaces/{namespace}/pods/*/log` lists the logs of the pods of Jobs,
-//! optionally with a `labelSelector`. On other servers no pod has this name. Both need the
-//! permission for `get` of `pods/log`, because authorization depends only on the form of a path.
+//! this uid, even if the pod was deleted, or another pod has its name. Other servers ignore `uid`.
+//! `GET /api/v1/namespaces/{namespace}/pods/*/log` lists the logs of the pods of Jobs, optionally
+//! with a `labelSelector`. On other servers no pod has this name. Both need the permission for
+//! `get` of `pods/log`, because authorization depends only on the form of a path.
 
 use http::StatusCode;
 use longshore_engine::Target;

@@ -40,7 +40,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
         }
         (found, _) => found?,
     };
-    // Log lines carry the node's time, which can differ from the engine's clock.
+    // Log lines have the node's time, which can differ from the engine's clock.
     let now = call.shared.engine.shared_clock().now();
     let pod: Value = object.value();
     let container = container(&pod, &target.name, call.query.get("container"))?;
@@ -65,7 +65,7 @@ pub(super) async fn log(call: Call, target: Target) -> Reply {
     respond(call, opening).await
 }
 
-/// Reads the log of a pod whose object is gone.
+/// Reads the log of a pod whose object no longer exists.
 async fn of_deleted_pod(call: Call, target: Target, uid: String) -> Reply {
     let now = call.shared.engine.shared_clock().now();
     let mut request = request(&call.query, &target.name, now)?;
@@ -97,7 +97,7 @@ async fn respond(call: Call, opening: impl Future<Output = Result<LogStream, Log
     ))
 }
 
-/// Returns the requested container, or the only one if none is requested.
+/// Returns the requested container, or the only container if none is requested.
 pub(super) fn container(
     pod: &Value,
     name: &str,

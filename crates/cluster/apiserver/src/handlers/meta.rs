@@ -102,8 +102,8 @@ fn raw_document(value: &Value) -> Response<Body> {
     reply::json(StatusCode::OK, Body::full(value.to_string()))
 }
 
-/// Names of the health checks. All of them pass as long as the server responds:
-/// the components run in one process.
+/// Names of the health checks. All checks pass as long as the server responds, because the
+/// components run in one process.
 const CHECKS: &[&str] = &["ping", "log", "etcd"];
 /// Names of the readiness checks.
 const READY_CHECKS: &[&str] = &["ping", "log", "etcd", "informer-sync", "shutdown"];
@@ -342,8 +342,8 @@ async fn openapi_v2(call: &Call) -> Reply {
     )
 }
 
-/// Responds with a document that is rendered once, off the threads that serve
-/// requests. Concurrent requests for it wait, and share its bytes.
+/// Responds with a document that is rendered once, off the threads that serve requests. Concurrent
+/// requests for the document wait, and share its bytes.
 async fn cached(
     call: &Call,
     name: &str,
@@ -363,7 +363,7 @@ async fn cached(
     }
     let kinds: Vec<Described> = served.into_iter().map(Described).collect();
     let render = move || {
-        // Until the end of the work, also if the client no longer waits for it.
+        // Until the end of the work, even if the client no longer waits for it.
         let _rendering = rendering;
         make(&kinds).map(Document::new)
     };
@@ -409,7 +409,7 @@ fn put(document_cache: &Mutex<Documents>, epoch: u64, name: &str, document: &Doc
 /// Documents of servers without custom kinds.
 static BUILTIN: LazyLock<Mutex<Documents>> = LazyLock::new(Mutex::default);
 
-/// A served kind, as the documents describe it.
+/// A served kind, in the form that the documents describe.
 struct Described(Served);
 
 impl openapi::Describe for Described {

@@ -140,7 +140,7 @@ impl Review {
     }
 }
 
-/// Decides whether a user may do what a review asks for.
+/// Decides if a user may send the request that a review describes.
 async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, StatusError> {
     let (attributes, problem) = attributes(spec);
     let authorizer = &call.shared.authorizer;
@@ -156,8 +156,8 @@ async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, Statu
     Ok(status)
 }
 
-/// The attributes of the request that a review asks for, and which part of its field
-/// selector is ignored.
+/// The attributes of the request that a review describes, and the part of its field selector that
+/// is ignored.
 fn attributes(spec: &Value) -> (Attributes, Option<&'static str>) {
     let text = |from: &Value, field: &str| from[field].as_str().unwrap_or_default().to_owned();
     let other = &spec["nonResourceAttributes"];
@@ -184,7 +184,7 @@ fn attributes(spec: &Value) -> (Attributes, Option<&'static str>) {
     (attributes, problem)
 }
 
-/// Lists what the user of the request may do in a namespace.
+/// Lists the permissions of the request's user in a namespace.
 fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
     let namespace = spec["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {

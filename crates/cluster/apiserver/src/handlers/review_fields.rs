@@ -8,8 +8,8 @@ use crate::status_error::{forbidden, invalid, required};
 /// The path of the selector.
 const PATH: &str = "spec.resourceAttributes.fieldSelector";
 
-/// Lists what is wrong with a selector. Unknown operators are ignored, as newer clients may
-/// use them.
+/// Lists the errors of a selector. Unknown operators are ignored, because newer clients may use
+/// them.
 pub(super) fn check(selector: &Value) -> Vec<StatusCause> {
     let mut causes = CauseList::new();
     if selector.is_null() {
@@ -60,7 +60,7 @@ fn values(requirement: &Value) -> &[Value] {
     list.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Reads a selector, and says which part of it is ignored.
+/// Reads a selector, and returns a message if a part of it is ignored.
 pub(super) fn read(selector: &Value) -> (FieldSelector, Option<&'static str>) {
     const ALL: &str = "spec.resourceAttributes.fieldSelector ignored due to parse error";
     const SOME: &str = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
@@ -81,7 +81,7 @@ pub(super) fn read(selector: &Value) -> (FieldSelector, Option<&'static str>) {
                 known += 1;
                 fields = fields.with(key, value);
             }
-            // No decision depends on what is excluded.
+            // Decisions do not depend on excluded values.
             (Some("NotIn"), [Value::String(_)]) => known += 1,
             _ => ignored = true,
         }

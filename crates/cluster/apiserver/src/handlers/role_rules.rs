@@ -1,5 +1,4 @@
-//! The rule that users can grant only permissions that they have, for the writes of roles and
-//! bindings.
+//! The rule that users can grant only permissions that they have, for writes of roles and bindings.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use serde_json::Value;
 
 use crate::{authorization::EscalationCheck, call::Shared, user::User, webhooks::WriteRule};
 
-/// Checks what a user writes to a role or a binding.
+/// Checks the writes of a role or a binding by a user.
 pub(super) struct RoleRules {
     shared: Arc<Shared>,
     user: Arc<User>,

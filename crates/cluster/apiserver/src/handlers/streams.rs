@@ -1,5 +1,5 @@
-//! `pods/exec`, `pods/attach`, `pods/portforward`: validates the request and
-//! selects the container. A session does the rest.
+//! `pods/exec`, `pods/attach`, `pods/portforward`: validates the request and selects the container.
+//! A session does the rest.
 
 use longshore_engine::{ReadVersion, Target};
 use longshore_model::StatusReason;
@@ -20,7 +20,7 @@ use crate::{
     webhooks::Operation,
 };
 
-/// Opening a session requires the permission to create it, also with GET.
+/// Checks that the user may create the subresource. Sessions require this permission also with GET.
 fn check_may_create(call: &Call, target: &Target, subresource: &str) -> Result<(), StatusError> {
     let create = Attributes {
         verb: "create".to_owned(),

@@ -30,10 +30,10 @@ use crate::{
     yaml,
 };
 
-/// How long a request to wait for the controllers waits unless it has a timeout.
+/// Default timeout of a request that waits for the controllers.
 const DEFAULT_SETTLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Handles a request for tests. No rule applies to these requests.
+/// Handles a request for tests. Fault rules do not apply to these requests.
 pub(crate) async fn handle(
     shared: &Shared,
     method: &Method,
@@ -143,7 +143,7 @@ struct Time {
     time: Timestamp,
 }
 
-/// By how much to advance the clock.
+/// The duration by which to advance the clock.
 #[derive(Deserialize)]
 #[serde(
     deny_unknown_fields,
@@ -153,7 +153,7 @@ struct Step {
     seconds: f64,
 }
 
-/// How long to wait for the controllers.
+/// The duration to wait for the controllers.
 #[derive(Deserialize)]
 #[serde(
     rename_all = "camelCase",
@@ -194,7 +194,7 @@ fn clock(shared: &Shared) -> Response<Body> {
     }))
 }
 
-/// Parses a rule from JSON or YAML, regardless of its content type.
+/// Parses a rule from JSON or YAML, regardless of the content type.
 fn rule(body: &[u8]) -> Result<FaultRule, StatusError> {
     let (value, _) = yaml::read(body).map_err(StatusError::bad_request)?;
     serde_json::from_value(value)

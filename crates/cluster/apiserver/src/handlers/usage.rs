@@ -17,7 +17,7 @@ use crate::{
     usage::{GROUP, VERSION},
 };
 
-/// Whether this is a path of the group, and there is a node that measures.
+/// Returns true if this is a path of the group, and a node measures usage.
 pub(super) fn is_served(call: &Call, path: &Resource) -> bool {
     path.group == GROUP && path.version == VERSION && call.shared.node_streams.measure().is_some()
 }
@@ -180,8 +180,7 @@ fn summary_of_pod(pod: &Value, measured: &NodeUsage) -> Option<Value> {
     })
 }
 
-/// Returns the sum of usages in the form of the kubelet: of the CPU and of the
-/// memory.
+/// Returns the sum of usages in the form of the kubelet: CPU and memory.
 fn statistics(usages: impl IntoIterator<Item = Usage>, measured: &NodeUsage) -> (Value, Value) {
     let sum = usages
         .into_iter()
@@ -221,7 +220,7 @@ fn of_node(node: &Value, measured: &NodeUsage) -> Option<Value> {
     is_it.then_some(metrics)
 }
 
-/// Returns the usage of a pod's running containers; `None` if there is none.
+/// Returns the usage of a pod's running containers; `None` if no container is running.
 fn of_pod(pod: &Value, measured: &NodeUsage) -> Option<Value> {
     let uid = pod["metadata"]["uid"].as_str()?;
     let containers = measured.containers.iter();

@@ -1,7 +1,6 @@
 //! Watches: one JSON event per line until the client disconnects.
 //!
-//! Each watch reads the engine's log at its own pace, so a slow client delays
-//! only itself.
+//! Each watch reads the engine's log at its own pace, so a slow client delays only itself.
 
 use std::{collections::VecDeque, io, sync::Arc, time::Duration};
 
@@ -147,8 +146,7 @@ struct Events {
     bookmark: Option<Instant>,
     stopping: watch::Receiver<bool>,
     done: bool,
-    /// Parts that follow the last frame: a large object and the end of its
-    /// line.
+    /// Parts that follow the last frame: a large object and the end of its line.
     parts: VecDeque<Bytes>,
     /// Keeps the server alive while its streams exist.
     _shared: Arc<Shared>,
@@ -169,8 +167,9 @@ impl Events {
         None
     }
 
-    /// Waits for the next event and returns its line and those of the events that
-    /// follow it; empty if the selectors match none of them. `None` at the end.
+    /// Waits for the next event and returns its line and the lines of the events that follow it.
+    /// The result is empty if the selectors do not match any of these events, and `None` at the
+    /// end.
     async fn lines(&mut self) -> Option<Bytes> {
         let bookmark = self.bookmark;
         let first = tokio::select! {

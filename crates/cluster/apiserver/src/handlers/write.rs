@@ -72,7 +72,7 @@ pub(super) async fn create(
     answer(StatusCode::CREATED, wanted, &presenter, &written)
 }
 
-/// Returns why an update or patch may not create the object, if the user may not create it.
+/// Returns the error if an update or patch would create the object and the user may not create it.
 fn create_refusal(call: &Call, target: &Target) -> Option<Box<Error>> {
     let authorizer = &call.shared.authorizer;
     let create = Attributes {
@@ -118,7 +118,7 @@ fn place(target: &Target, subresource: Subresource) -> Place<'_> {
     }
 }
 
-/// Returns the kind of the request and response body: `scale` has its own kind.
+/// Returns the kind of the request and response body: `scale` has a separate kind.
 fn kind_of(target: &Target, subresource: Subresource) -> Arc<KindInfo> {
     match subresource {
         Subresource::Scale => scale_kind(),
@@ -277,7 +277,7 @@ pub(super) async fn bind(call: Call, target: Target, body: RequestBody) -> Reply
     .await
 }
 
-/// Binds a pod. The kind is that of the pod if the path names it.
+/// Binds a pod. `kind` is the pod's kind if the path names the pod.
 async fn bind_to(
     call: Call,
     (kind, namespace, name): (Option<Arc<KindInfo>>, String, Option<String>),

@@ -12,8 +12,7 @@ use crate::{
 /// The attributes of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Attributes<'a> {
-    /// `get`, `list`, `watch`, …; for non-resource paths the method in lower
-    /// case.
+    /// `get`, `list`, `watch`, …; for non-resource paths the method in lower case.
     pub(crate) verb: String,
     pub(crate) path: &'a str,
     pub(crate) resource: Option<&'a Resource>,

@@ -1,9 +1,8 @@
-//! Fault injection: rules that make selected requests fail, so that programs
-//! can be tested against a server that rejects requests, responds late, or
-//! drops connections.
+//! Fault injection: rules that make selected requests fail, so that programs can be tested against
+//! a server that rejects requests, responds late, or drops connections.
 //!
-//! There are no rules unless a test adds them. The order of the rules, counters
-//! and a seeded share decide which rule applies; nothing is random.
+//! The list of rules is empty unless a test adds rules. The order of the rules, counters and a
+//! seeded share decide which rule applies, so the result is never random.
 
 pub(crate) mod answer;
 mod attributes;
@@ -35,7 +34,7 @@ pub const MOST_FAULTS: usize = 1000;
 pub struct Faults(Arc<Inner>);
 
 struct Inner {
-    /// Whether any rule exists; if not, requests skip all other checks.
+    /// True if any rule exists; if not, requests skip all other checks.
     has_rules: AtomicBool,
     state: Mutex<State>,
     /// Number of the last rule added; running watches check it for new rules.
@@ -75,12 +74,12 @@ pub struct FaultReport {
     pub rule: FaultRule,
 }
 
-/// What the rules do to one request.
+/// The effects of the rules on a request.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
     /// Delay before the request is handled.
     pub(crate) delay: Duration,
-    /// The effect, and whether it applies after the request is handled.
+    /// The effect, and true if it applies after the request is handled.
     pub(crate) effect: Option<(Effect, bool)>,
     /// How the request's watch ends.
     pub(crate) watch: Option<WatchPlan>,
@@ -123,8 +122,8 @@ impl Faults {
         Ok(number.to_string())
     }
 
-    /// Removes a rule and returns its last report, or `None` if there is no
-    /// such rule. Watches that the rule has stalled remain stalled.
+    /// Removes a rule and returns its last report, or `None` if the rule does not exist. Watches
+    /// that the rule has stalled remain stalled.
     pub fn remove(&self, id: &str) -> Option<FaultReport> {
         let mut state = self.state();
         let at = state
@@ -151,7 +150,7 @@ impl Faults {
         self.list().into_iter().find(|report| report.id == id)
     }
 
-    /// Returns how often a rule applied; 0 if there is no such rule.
+    /// Returns the number of times that a rule applied; 0 if the rule does not exist.
     #[must_use]
     pub fn fired(&self, id: &str) -> u64 {
         self.get(id).map_or(0, |report| report.fired)
@@ -170,12 +169,12 @@ impl Faults {
         self.0.engine.expire_history().await;
     }
 
-    /// Whether any rule exists.
+    /// Returns true if any rule exists.
     pub(crate) fn has_rules(&self) -> bool {
         self.0.has_rules.load(Ordering::Acquire)
     }
 
-    /// Evaluates the rules for a request; `None` if there are no rules.
+    /// Evaluates the rules for a request; `None` if the list of rules is empty.
     pub(crate) fn evaluate(&self, attributes: &Attributes<'_>) -> Option<Decision> {
         if !self.has_rules() {
             return None;
@@ -243,7 +242,7 @@ impl std::fmt::Debug for Faults {
 }
 
 impl CountedRule {
-    /// Counts a matching request and returns whether the rule applies to it.
+    /// Counts a matching request. Returns true if the rule applies to it.
     fn count_match(&mut self) -> bool {
         let hit = self.rule.applies(self.matched, self.fired);
         self.matched += 1;

@@ -77,7 +77,7 @@ struct Guarded {
     events: BoxStream<'static, io::Result<Bytes>>,
     plan: Option<(WatchPlan, Instant)>,
     stopping: watch::Receiver<bool>,
-    /// Whether the rest of an event is still to come.
+    /// True while the rest of an event is still to come.
     in_line: bool,
     done: bool,
 }

@@ -27,8 +27,8 @@ pub(super) fn declared(engine: &Engine, kind: &Gvk) -> Option<Arc<Decl>> {
     ]))
 }
 
-/// The declaration of a built-in type. Types that contain themselves, those of the
-/// definitions `around`, can be anything.
+/// The declaration of a built-in type. A type that is nested in itself can be anything; `around`
+/// are the enclosing definitions.
 fn of_type(found: TypeRef, around: &mut Vec<&'static str>) -> Arc<Decl> {
     match found.shape() {
         Shape::Object => {

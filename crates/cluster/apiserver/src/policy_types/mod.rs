@@ -1,6 +1,6 @@
-//! Checks the types of the expressions of ValidatingAdmissionPolicies against the
-//! schemas of the kinds that they match, after a policy was written. The warnings
-//! become a part of its status.
+//! Checks the types of the expressions of ValidatingAdmissionPolicies against the schemas of the
+//! kinds that they match, after a policy was written. The warnings become a part of the policy's
+//! status.
 
 mod declaration;
 mod kinds;
@@ -20,7 +20,7 @@ const MANAGER: &str = "validatingadmissionpolicy-status";
 const KIND: &str = "ValidatingAdmissionPolicy";
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// Checks the expressions of a policy that was written, in a task of its own.
+/// Checks the expressions of a policy that was written, in a separate task.
 pub(crate) fn check_later(engine: &Engine, kind: &KindInfo, written: &Arc<Object>) {
     if *kind.gvk.kind != *KIND || kind.gvk.api_version() != API_VERSION {
         return;
@@ -129,7 +129,7 @@ fn compiler(spec: &Map<String, Value>, object: &Arc<Decl>, params: Option<&Arc<D
     compiler
 }
 
-/// A kind as Kubernetes prints it.
+/// A kind in the form in which Kubernetes prints it.
 fn described(kind: &Gvk) -> String {
     format!("{}/{}, Kind={}", kind.group, kind.version, kind.kind)
 }

@@ -49,7 +49,7 @@ pub(crate) async fn look_up(host: &str, port: u16) -> Result<Vec<SocketAddr>, St
 /// The sockets to connect to for a port of a Service.
 ///
 /// # Errors
-/// As [`service::resolve`] and [`look_up`].
+/// The errors of [`service::resolve`] and [`look_up`].
 pub(crate) async fn sockets(
     endpoints: service::Endpoints,
     port: u16,
@@ -60,7 +60,7 @@ pub(crate) async fn sockets(
     }
 }
 
-/// The problem of a connection, as Go words it.
+/// The problem of a connection, in the words of Go.
 pub(crate) fn problem(error: &hyper::Error) -> String {
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
         return "EOF".into();

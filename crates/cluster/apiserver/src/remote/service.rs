@@ -1,5 +1,5 @@
-//! The sockets behind a Service: the ready pods that it selects, or the
-//! addresses of its EndpointSlices and Endpoints if it selects none.
+//! The sockets behind a Service: the ready pods that it selects, or the addresses of its
+//! EndpointSlices and Endpoints if it has no selector.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -8,7 +8,7 @@ use longshore_model::{LabelSelector, kind::builtin};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Where a Service leads.
+/// The endpoints that a Service leads to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Endpoints {
     /// Any of these sockets.
@@ -115,7 +115,7 @@ fn of_pod(pod: &Value, service_port: &Value) -> Option<SocketAddr> {
     socket(&pod["status"]["podIP"], port?)
 }
 
-/// Whether a port of endpoints is that of the Service: they have the same name.
+/// Returns true if the ports of endpoints and of the Service have the same name.
 fn is_port(port: &Value, service_port: &Value) -> bool {
     let name = |port: &Value| port["name"].as_str().unwrap_or_default().to_owned();
     name(port) == name(service_port)

@@ -1,4 +1,4 @@
-//! Which certificates of other servers are trusted, and the certificate that this server
+//! The certificates of other servers that are trusted, and the certificate that this server
 //! presents.
 
 use std::sync::Arc;
@@ -53,8 +53,8 @@ fn with_verifier(
     Ok(Arc::new(config))
 }
 
-/// Creates the TLS configuration that trusts the certificates of a bundle, or
-/// those of the system if it is empty.
+/// Creates the TLS configuration that trusts the certificates of a bundle, or the system's
+/// certificates if the bundle is empty.
 pub(crate) fn config(
     bundle: &[u8],
     identity: Option<&Identity>,
@@ -77,8 +77,8 @@ pub(crate) fn config(
     with_verifier(provider, Arc::new(Verifier { webpki, trusted }), identity)
 }
 
-/// Verifies certificates as usual, and also accepts a certificate that is itself
-/// in the bundle, as Go does: the webhooks of envtest, for example.
+/// Verifies certificates with webpki, and also accepts a certificate that is itself in the bundle,
+/// like Go. The webhooks of envtest have such certificates.
 #[derive(Debug)]
 struct Verifier {
     webpki: Arc<WebPkiServerVerifier>,
@@ -97,8 +97,8 @@ impl ServerCertVerifier for Verifier {
         let verified = self
             .webpki
             .verify_server_cert(certificate, intermediates, name, ocsp, now);
-        // Both are found after the validity was checked: the certificate is its own
-        // authority, or its authority is not in the bundle.
+        // Both errors are found after the validity was checked: the certificate signs itself, or
+        // its authority is not in the bundle.
         let has_no_authority = match &verified {
             Err(Error::InvalidCertificate(
                 CertificateError::UnknownIssuer | CertificateError::BadSignature,
@@ -140,8 +140,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The certificates that the system trusts, from where its distributions keep
-/// them.
+/// The certificates that the system trusts, from the files of common distributions.
 fn system_certificates() -> Vec<CertificateDer<'static>> {
     const FILES: [&str; 4] = [
         "/etc/ssl/certs/ca-certificates.crt",
@@ -157,7 +156,7 @@ fn system_certificates() -> Vec<CertificateDer<'static>> {
     FILES.into_iter().find_map(read).unwrap_or_default()
 }
 
-/// The problem of a TLS handshake, as Go words it.
+/// The problem of a TLS handshake, in the words of Go.
 pub(crate) fn problem(error: &std::io::Error) -> String {
     let source = error.get_ref().and_then(|error| error.downcast_ref());
     let Some(Error::InvalidCertificate(problem)) = source else {
@@ -168,7 +167,7 @@ pub(crate) fn problem(error: &std::io::Error) -> String {
         };
     };
     let problem = match problem {
-        // The authority has the name of a trusted one, but another key.
+        // The authority has the name of a trusted authority, but another key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "certificate signed by unknown authority".to_owned()
         }

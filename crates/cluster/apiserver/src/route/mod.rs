@@ -1,5 +1,4 @@
-//! Parses paths into typed routes. Pure: whether a kind exists is checked
-//! later.
+//! Parses paths into typed routes. Pure: the existence of kinds is checked later.
 
 mod test_path;
 
@@ -9,7 +8,7 @@ pub(crate) use test_path::TestPath;
 
 use crate::usage::SUMMARY;
 
-/// What a path names.
+/// The target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`: lists the available paths.
@@ -44,7 +43,7 @@ pub(crate) enum Route {
     ForTests(TestPath),
 }
 
-/// Why a path has no route.
+/// The reason why a path has no route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadPath {
     /// No path of this API has this form.
@@ -66,7 +65,7 @@ pub(crate) struct Resource {
     pub(crate) subresource: Option<String>,
     /// The rest of the path of the subresource `proxy`, as it was sent.
     pub(crate) proxied: Option<String>,
-    /// Whether the path is a legacy watch path: `/api/v1/watch/…`.
+    /// True if the path is a legacy watch path: `/api/v1/watch/…`.
     pub(crate) watch: bool,
 }
 
@@ -85,7 +84,7 @@ impl Route {
         if path.is_empty() {
             return Ok(Self::Root);
         }
-        // Longer than any valid path.
+        // The path is longer than any valid path.
         if path.split('/').count() > 16 {
             return Err(BadPath::Unknown);
         }
@@ -153,7 +152,7 @@ impl Route {
 }
 
 impl Resource {
-    /// Whether the path is `bindings`, the legacy collection for binding pods.
+    /// Returns true if the path is `bindings`, the legacy collection for binding pods.
     pub(crate) fn is_bindings(&self) -> bool {
         let core = self.group.is_empty() && self.version == "v1";
         let whole = self.name.is_none() && self.namespace.is_some() && !self.watch;
@@ -166,7 +165,7 @@ impl Resource {
             let watch = !resource.watch && resource.subresource.is_none();
             return watch.then_some(Self { watch, ..resource });
         }
-        // A namespace's own subresources look like collections in it.
+        // The subresources of a namespace look like collections in it.
         let (namespace, rest) = match rest {
             ["namespaces", _, "status" | "finalize"] => (None, rest),
             ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
@@ -191,8 +190,8 @@ impl Resource {
     }
 }
 
-/// Splits the path of a subresource `proxy` after that word. The rest belongs to
-/// the pod or Service, and is not parsed.
+/// Splits the path of a subresource `proxy` after this word. The rest belongs to the pod or
+/// Service, and is not parsed.
 fn split_proxy(path: &str) -> Option<(&str, &str)> {
     let inside = path.strip_prefix("/api/v1/namespaces/")?;
     let mut parts = inside.splitn(5, '/');
@@ -217,7 +216,7 @@ fn segment(text: &str) -> Result<String, BadPath> {
     Ok(text)
 }
 
-/// Whether every percent sign starts a valid escape.
+/// Returns true if every percent sign starts a valid escape.
 pub(crate) fn has_sound_escapes(text: &str) -> bool {
     text.split('%').skip(1).all(|after| {
         let digits = after.as_bytes();

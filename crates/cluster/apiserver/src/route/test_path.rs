@@ -6,13 +6,13 @@
 pub(crate) enum TestPath {
     /// All fault rules.
     Faults,
-    /// One fault rule.
+    /// A fault rule.
     Fault(String),
     /// Expires the watch history.
     Expire,
     /// All snapshots.
     Snapshots,
-    /// One snapshot.
+    /// A snapshot.
     Snapshot(String),
     /// Returns to a snapshot.
     Restore(String),
@@ -20,7 +20,7 @@ pub(crate) enum TestPath {
     Clock,
     /// Advances the clock.
     Advance,
-    /// Waits until the controllers have nothing to do.
+    /// Waits until the controllers have no work.
     Settle,
 }
 

@@ -164,9 +164,8 @@ impl Connection {
         }
     }
 
-    /// Waits for the client to close the connection after all streams have
-    /// ended, so that sent data arrives. A client that receives GOAWAY discards
-    /// what it has not read.
+    /// Waits for the client to close the connection after all streams have ended, so that sent data
+    /// arrives. A client that receives GOAWAY discards the data that it has not read.
     pub(crate) async fn linger(mut self, most: Duration) {
         let hung_up = self.disconnected();
         let ignored = async { while self.opened.recv().await.is_some() {} };
@@ -197,7 +196,7 @@ struct StreamReaders {
 }
 
 impl StreamReaders {
-    /// Whether the stream is still in use.
+    /// Returns true if the stream is still in use.
     fn is_in_use(&self) -> bool {
         let reads = self.chunks.as_ref().is_some_and(|one| !one.is_closed());
         reads || self.reset.as_ref().is_some_and(|one| !one.is_closed())
@@ -261,9 +260,8 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// Sends the client a protocol error and discards what it still sends.
-    /// Closing the connection earlier would reset it, and the client might not
-    /// receive the error.
+    /// Sends the client a protocol error and discards further data from the client. Closing the
+    /// connection earlier would reset it, and the client might not receive the error.
     async fn refuse(&mut self) {
         let bye = Frame::GoAway {
             last_stream: self.last,
@@ -304,7 +302,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         Ok(())
     }
 
-    /// Handles a control frame; returns whether the connection continues.
+    /// Handles a control frame. Returns true if the connection continues.
     async fn control(&mut self, control: Control) -> bool {
         let answer = match control {
             Control::Open {
@@ -320,7 +318,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 }
                 return true;
             }
-            // Even ids answer the server's own pings.
+            // Even ids are responses to the server's own pings.
             Control::Ping { id } if id % 2 == 1 => Frame::Ping { id },
             Control::GoAway => return false,
             Control::Ping { .. } | Control::Other => return true,

@@ -1,5 +1,5 @@
-//! Encodes and decodes frames of SPDY/3.1. Flow-control frames are ignored, as
-//! in the library that Kubernetes' clients and servers use.
+//! Encodes and decodes frames of SPDY/3.1. Flow-control frames are ignored, as in the library that
+//! Kubernetes' clients and servers use.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
@@ -148,7 +148,7 @@ pub(super) enum Frame {
 pub(super) const GO_AWAY_OK: u32 = 0;
 /// The connection ends because the client violated the protocol.
 pub(super) const GO_AWAY_PROTOCOL_ERROR: u32 = 1;
-/// The stream was refused before anything was done.
+/// The stream was refused before any work was done.
 pub(super) const REFUSED: u32 = 3;
 /// The frame violates the protocol.
 pub(super) const PROTOCOL_ERROR: u32 = 1;

@@ -78,7 +78,7 @@ async fn streams_carry_bytes_both_ways() {
     let mut stream = connection.accept().await.unwrap();
     assert_eq!(stream.header("streamtype"), "data");
     assert_eq!(client.control().await, 2);
-    // A frame larger than the pieces that are forwarded.
+    // A frame that is larger than the pieces that are forwarded.
     let long = vec![7; limits::STREAM_CHUNK * 3 + 1];
     client.data(1, &long, true).await;
     let mut got = Vec::new();

@@ -23,7 +23,7 @@ impl Activity {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Resolves when there was no activity for too long.
+    /// Resolves when the session has been idle for too long.
     pub(super) async fn idle(&self) {
         self.idle_for(limits::SESSION_IDLE).await;
     }

@@ -36,11 +36,10 @@ impl Outgoing {
         }
     }
 
-    /// Sends everything from a reader; `note` is called for every piece.
+    /// Sends all data from a reader; `note` is called for every piece.
     ///
     /// # Errors
-    /// The client disconnected; kind `TimedOut` if the node dropped it as too
-    /// slow.
+    /// The client disconnected; kind `TimedOut` if the node dropped it because it was too slow.
     pub(super) async fn send_all(&self, mut from: BoxedRead, note: impl Fn()) -> io::Result<()> {
         let mut buffer = bytes::BytesMut::new();
         loop {

@@ -23,8 +23,7 @@ use super::{
 };
 use crate::{limits, spdy};
 
-/// How long a command waits for the initial size of its terminal, to avoid an
-/// immediate resize.
+/// Time that a command waits for the initial size of its terminal, to avoid an immediate resize.
 const INITIAL_SIZE_TIMEOUT: Duration = Duration::from_millis(100);
 /// Maximum length of a terminal size message.
 const MAX_SIZE_MESSAGE: usize = 1024;
@@ -46,7 +45,7 @@ struct Remote {
     errors: Option<Outgoing>,
 }
 
-/// The size of a terminal, as clients send it.
+/// The size of a terminal, in the form that clients send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Size {
@@ -70,7 +69,7 @@ impl Command {
             errors: wanted.errors.then(|| writer(2)),
         };
         let report = writer(3);
-        // Shows clients that they are connected.
+        // This shows clients that they are connected.
         let first = remote.output.as_ref().or(remote.errors.as_ref());
         let greeted = first.unwrap_or(&report).send(Bytes::new()).await;
         let what = self.what();
@@ -119,8 +118,7 @@ impl Command {
         connection.linger(limits::LINGER).await;
     }
 
-    /// Accepts the streams that the client opens; also returns the one for
-    /// errors.
+    /// Accepts the streams that the client opens. Also returns the stream for errors.
     async fn accept(
         &self,
         connection: &mut spdy::Connection,
@@ -163,9 +161,8 @@ impl Command {
         }
     }
 
-    /// Runs the command or attaches until it ends. Returns `None` if the client
-    /// `left` first; its input is still delivered, and a command continues to
-    /// run.
+    /// Runs the command or attaches until it ends. Returns `None` if the client `left` first; its
+    /// input is still delivered, and a command continues to run.
     async fn run(
         self,
         streams: &dyn NodeStreams,

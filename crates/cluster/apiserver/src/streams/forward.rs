@@ -40,7 +40,7 @@ struct Pair {
     errors: Outgoing,
 }
 
-/// One stream of a pair whose other stream has not been opened.
+/// A stream whose counterpart has not been opened.
 #[derive(Default)]
 struct UnpairedStream {
     data: Option<spdy::Stream>,

@@ -2,23 +2,23 @@
 
 use http::{HeaderMap, HeaderName, header};
 
-/// How channels are encoded in WebSocket messages.
+/// The encoding of channels in WebSocket messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Framing {
     /// Text messages: a digit for the channel, then base64.
     pub(crate) base64: bool,
     /// Message 255 closes a channel.
     pub(crate) closes: bool,
-    /// How the exit of a command is reported.
+    /// The form in which the exit of a command is reported.
     pub(crate) report: Report,
 }
 
-/// How the exit of a command is reported on the error channel.
+/// The form in which the exit of a command is reported on the error channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// As a `Status`.
     Status,
-    /// As text, and not at all on success.
+    /// As text. Success is not reported.
     Text,
 }
 
@@ -81,7 +81,7 @@ pub(crate) const SPDY_PORTS: &str = "portforward.k8s.io";
 /// The header in which SPDY clients list protocols.
 pub(crate) const SPDY_HEADER: HeaderName = HeaderName::from_static("x-stream-protocol-version");
 
-/// Returns the protocols that a client offers, in its order.
+/// Returns the protocols that a client offers, in the client's order.
 pub(crate) fn offered(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
     let values = headers.get_all(name).iter();
     values
@@ -92,7 +92,7 @@ pub(crate) fn offered(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
         .collect()
 }
 
-/// Whether a header's comma-separated list contains this word.
+/// Returns true if a header's comma-separated list contains this word.
 pub(crate) fn names(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
     let offered = offered(headers, name);
     offered.iter().any(|other| other.eq_ignore_ascii_case(word))

@@ -1,4 +1,4 @@
-//! A response that a client reads over a WebSocket: each message is a part of it.
+//! A response that a client reads over a WebSocket: each message is a part of the response.
 
 use std::{fmt, io};
 
@@ -24,8 +24,8 @@ impl fmt::Debug for Reading {
 }
 
 impl Reading {
-    /// Sends the content, in base64 or as bytes, and closes the connection. What the client
-    /// sends is ignored.
+    /// Sends the content, in base64 or as bytes, and closes the connection. Messages from the
+    /// client are ignored.
     pub(super) async fn over_socket<S>(mut self, io: S, base64: bool)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

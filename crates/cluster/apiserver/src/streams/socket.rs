@@ -114,7 +114,7 @@ impl Writer {
 }
 
 impl Socket {
-    /// Opens channels; returns the input of those in `reading`.
+    /// Opens channels. Returns the input of the channels in `reading`.
     pub(super) async fn open<S>(
         io: S,
         framing: Framing,
@@ -131,7 +131,7 @@ impl Socket {
         let (tell, disconnected) = watch::channel(false);
         let tell = Arc::new(tell);
         let mut tasks = JoinSet::new();
-        // One piece waits while the next is in transit.
+        // Each channel buffers one piece while the next is in transit.
         let (senders, receivers): (Vec<_>, Vec<_>) =
             reading.iter().map(|_| mpsc::channel(1)).unzip();
         let mut channels: HashMap<u8, mpsc::Sender<Bytes>> =
@@ -292,9 +292,8 @@ where
     Ok(None)
 }
 
-/// Discards what a client still sends after the close frame, for a limited
-/// time. Closing the connection earlier would reset it, and the client might
-/// not receive the reason.
+/// Discards further data from a client after the close frame, for a limited time. Closing the
+/// connection earlier would reset it, and the client might not receive the reason.
 async fn drain<S>(sink: Sending<S>, source: oneshot::Receiver<Receiving<S>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,

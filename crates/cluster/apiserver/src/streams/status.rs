@@ -1,16 +1,16 @@
-//! The exit of a command, as the error channel reports it.
+//! The exit of a command, in the form that the error channel reports.
 
 use serde_json::json;
 
 use super::protocol::Report;
 use longshore_node_api::SessionError;
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It exited with this code.
+    /// The command exited with this code.
     Code(i32),
-    /// It failed to start, or its session failed.
+    /// The command failed to start, or its session failed.
     Failed(String),
 }
 
@@ -21,8 +21,7 @@ impl From<SessionError> for Outcome {
 }
 
 impl Outcome {
-    /// Returns the text for the error channel, or `None` if there is nothing to
-    /// report.
+    /// Returns the text for the error channel, or `None` if success is not reported.
     pub(super) fn report(&self, report: Report, what: &str) -> Option<String> {
         match (self, report) {
             (Self::Code(0), Report::Text) => None,

@@ -29,7 +29,7 @@ enum Carrier {
     Tunnel,
 }
 
-/// Whether a client asks for a WebSocket.
+/// Returns true if a client asks for a WebSocket.
 pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     protocol::names(headers, &header::CONNECTION, "upgrade")
         && protocol::names(headers, &header::UPGRADE, "websocket")
@@ -89,7 +89,7 @@ pub(crate) fn answer(call: Call, upgrade: Upgrade) -> Reply {
                 (Upgrade::Read(reading), Carrier::Socket(framing)) => {
                     reading.over_socket(io, framing.base64).await;
                 }
-                // Never selected for them.
+                // These combinations are never selected.
                 (Upgrade::Command(_), Carrier::Tunnel)
                 | (Upgrade::Read(_), Carrier::Tunnel | Carrier::Spdy(..)) => {}
             }

@@ -27,7 +27,7 @@ impl Columns {
         }
     }
 
-    /// Returns the name column and those of the definition, by default the age.
+    /// Returns the name column and the columns of the definition, which default to the age.
     pub(super) fn definitions(&self) -> Value {
         let own = self.kind.columns().iter().map(|column| {
             let description = match column.description.as_str() {
@@ -72,7 +72,7 @@ impl Columns {
     }
 }
 
-/// Formats a value by the type of its column; null if the type does not match.
+/// Formats a value by the type of the column; null if the type does not match.
 fn cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
     match (column.r#type.as_str(), value) {
         (_, Value::Null) => Value::Null,

@@ -15,15 +15,15 @@ use super::{
 };
 use crate::user::{AUTHENTICATED, User};
 
-/// How long tokens remain valid after the deletion timestamp of an object (as
-/// in Kubernetes): pods send requests while they terminate.
+/// Time that tokens remain valid after the deletion timestamp of an object (as in Kubernetes): pods
+/// send requests while they terminate.
 const DELETION_LEEWAY: SignedDuration = SignedDuration::from_secs(60);
 
 /// The label of Secrets whose token is no longer accepted.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// Returns the user of a token for one of `audiences`, and the audiences it is
-/// valid for.
+/// Returns the user of a token for any of `audiences`, and the audiences for which the token is
+/// valid.
 pub(crate) fn authenticate(
     engine: &Engine,
     key: &TokenKey,
@@ -37,7 +37,7 @@ pub(crate) fn authenticate(
         AnyClaims::OfSecret(claims) => {
             claims.check()?;
             in_secret(engine, now, token, claims)?;
-            // It has no audience: it is for this server.
+            // The token has no audience, so it is for this server.
             let own = audiences.iter().filter(|one| *one == ISSUER);
             let own: Vec<String> = own.cloned().collect();
             if own.is_empty() {
@@ -61,7 +61,7 @@ pub(crate) fn authenticate(
         exists(engine, now, "Secret", namespace, secret)?;
     }
     match (&named.pod, &named.node) {
-        // If there is a pod, the node is informational.
+        // If the token names a pod, the node is only informational.
         (Some(pod), _) => exists(engine, now, "Pod", namespace, pod)?,
         (None, Some(node)) => exists(engine, now, "Node", None, node)?,
         (None, None) => {}
@@ -71,8 +71,7 @@ pub(crate) fn authenticate(
     Ok((user(claims), common))
 }
 
-/// Whether an object exists with the uid of the reference and was not deleted
-/// too long ago.
+/// Returns true if an object exists with the uid of the reference and was not deleted too long ago.
 fn exists(
     engine: &Engine,
     now: Timestamp,
@@ -99,7 +98,7 @@ fn exists(
     Ok(())
 }
 
-/// Whether a token is still in its Secret, and its service account exists.
+/// Returns true if a token is still in its Secret, and its service account exists.
 fn in_secret(
     engine: &Engine,
     now: Timestamp,
@@ -117,7 +116,7 @@ fn in_secret(
         return refuse("Token has been invalidated");
     }
     let own = secret.data.unwrap_or_default().token;
-    // The signature was verified: no secret is compared.
+    // The signature was verified, so this does not compare secrets.
     if STANDARD.decode(own).ok().as_deref() != Some(token.as_bytes()) {
         return refuse("Token does not match server's copy");
     }
@@ -175,7 +174,7 @@ fn deletion_timestamp(object: &Object) -> Option<Timestamp> {
     envelope.metadata.deletion_timestamp
 }
 
-/// The user that a service account is.
+/// Returns the user of a service account.
 fn account_user(namespace: &str, (name, uid): (&str, &str)) -> User {
     let groups = vec![
         "system:serviceaccounts".to_owned(),

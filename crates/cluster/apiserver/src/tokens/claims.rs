@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ISSUER, SECRET_ISSUER, refusal::Refusal};
 
-/// How far a token's start may be in the future in seconds, in case the
-/// machine's clock was set back.
+/// Maximum time in seconds by which a token's start may be in the future, in case the machine's
+/// clock was set back.
 const BEGIN_LEEWAY: i64 = 60;
 
 /// The claims of a token.
@@ -30,17 +30,17 @@ pub(crate) struct Claims {
     pub(crate) sub: String,
 }
 
-/// The claims of a token, bound or of a Secret.
+/// The claims of a token: a bound token, or the token of a Secret.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum AnyClaims {
-    /// Those of a token that was requested.
+    /// The claims of a token that was requested.
     Bound(Box<Claims>),
-    /// Those of the token in a Secret.
+    /// The claims of the token in a Secret.
     OfSecret(SecretClaims),
 }
 
-/// The claims of the token in a Secret. It does not expire.
+/// The claims of the token in a Secret. The token does not expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SecretClaims {
     pub(crate) iss: String,
@@ -126,8 +126,8 @@ impl Claims {
         }
     }
 
-    /// Checks the claims that do not refer to objects: issuer, time, subject,
-    /// and that one of `audiences` matches.
+    /// Checks the claims that do not refer to objects: the issuer, the time, the subject, and that
+    /// an element of `audiences` matches.
     pub(super) fn check(&self, now: Timestamp, audiences: &[String]) -> Result<(), Refusal> {
         let now = now.as_second();
         let account = &self.kubernetes.serviceaccount;

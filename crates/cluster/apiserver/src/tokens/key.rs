@@ -35,7 +35,7 @@ pub struct TokenKey(Arc<Inner>);
 struct Inner {
     pair: EcdsaKeyPair,
     random: SystemRandom,
-    /// Its public key, and that of the key before it.
+    /// The public key of this key, and of the previous key.
     public: Vec<PublicKey>,
     verified: Verified,
 }
@@ -73,9 +73,8 @@ impl TokenKey {
             .ok_or_else(|| TlsError::Certificate("no signing key could be made".into()))
     }
 
-    /// Loads the key from a directory (`service-account.key`, mode 0600) or
-    /// creates it there. Tokens of the key in `service-account-previous.key`, if
-    /// there is one, are accepted as well.
+    /// Loads the key from a directory (`service-account.key`, mode 0600) or creates it there. If
+    /// `service-account-previous.key` exists, tokens of this key are also accepted.
     ///
     /// # Errors
     /// The directory cannot be used, or a stored key is damaged.
@@ -98,7 +97,7 @@ impl TokenKey {
     /// Loads a key from a PEM file.
     ///
     /// # Errors
-    /// The file cannot be read, or contains no key on the curve P-256.
+    /// The file cannot be read, or does not contain a key on the curve P-256.
     pub fn load(path: &Path) -> Result<Self, TlsError> {
         Self::of(&read(path)?, None).ok_or_else(|| TlsError::TokenKey {
             path: path.to_owned(),
@@ -129,9 +128,9 @@ impl TokenKey {
         self.signed(claims)
     }
 
-    /// Returns the token of a service account that belongs into the Secret `secret`, or
-    /// `None` if the machine has no source of randomness. It does not expire; it is valid
-    /// as long as the Secret contains it.
+    /// Returns the token of a service account for the Secret `secret`, or `None` if the machine has
+    /// no source of randomness. The token does not expire; it is valid as long as the Secret
+    /// contains it.
     #[must_use]
     pub fn sign_for_secret(
         &self,
@@ -159,8 +158,8 @@ impl TokenKey {
         Some(token)
     }
 
-    /// Returns the claims of a token that this key signed, or the key before it;
-    /// `None` for any other token.
+    /// Returns the claims of a token that was signed by this key or the previous key; `None` for
+    /// any other token.
     pub(crate) fn verify(&self, token: &str) -> Option<Arc<AnyClaims>> {
         self.0
             .verified
@@ -209,7 +208,7 @@ impl PublicKey {
         public.verify(signed.as_bytes(), signature).is_ok()
     }
 
-    /// As a JSON Web Key.
+    /// The key as a JSON Web Key.
     fn web_key(&self) -> Value {
         let (x, y) = self.point[1..].split_at(POINT_LENGTH / 2);
         json!({

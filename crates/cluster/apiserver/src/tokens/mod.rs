@@ -1,5 +1,5 @@
-//! Service account tokens: JSON Web Tokens that the server signs with its own
-//! key and verifies on every request.
+//! Service account tokens: JSON Web Tokens that the server signs with a key and verifies on every
+//! request.
 
 mod check;
 mod claims;

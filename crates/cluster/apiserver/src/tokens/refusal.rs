@@ -1,6 +1,6 @@
-//! Why a token is rejected.
+//! The reasons why a token is rejected.
 
-/// Why a token is rejected.
+/// The reason why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refusal {
     /// This server did not issue the token.

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::AnyClaims;
 
-/// How many tokens are kept. Beyond that, all are forgotten and verified again.
+/// Maximum number of cached tokens. Beyond it, the cache is cleared and tokens are verified again.
 const LIMIT: usize = 4096;
 
 /// The claims of verified tokens by the tokens' digests.
@@ -18,8 +18,8 @@ const LIMIT: usize = 4096;
 pub(super) struct Verified(Mutex<HashMap<[u8; 32], Arc<AnyClaims>>>);
 
 impl Verified {
-    /// Returns the claims of a token, with `verify` for a token that was not verified before.
-    /// Tokens that it refuses are not kept.
+    /// Returns the claims of a token. Calls `verify` for a token that is not cached. Refused tokens
+    /// are not cached.
     pub(super) fn claims(
         &self,
         token: &str,

@@ -1,4 +1,4 @@
-//! The admission of one request by webhooks.
+//! The admission of a request by webhooks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use super::{
     write_rules::{Dependencies, WriteRule},
 };
 
-/// The warnings of webhooks, which the response of the request carries.
+/// The warnings of webhooks, which are added to the response of the request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings(Arc<Mutex<MessageList>>);
 
@@ -75,7 +75,7 @@ impl Admission {
         Ok(objects.object.unwrap_or_default())
     }
 
-    /// Checks the change of a node. `name` is that of the object, if the request has none.
+    /// Checks the change of a node. `name` is the object's name, used if the request has no name.
     fn restrict(&self, operation: Operation, name: &str, objects: &Objects) -> Result<(), Error> {
         let Some(restriction) = &self.restriction else {
             return Ok(());
@@ -100,7 +100,7 @@ impl Admission {
         after: Option<&Value>,
     ) -> Result<(), Error> {
         for rule in self.rules.iter().filter(|rule| rule.stage() == stage) {
-            // Before the rule reads them.
+            // Recorded before the rule reads the objects.
             self.dependencies.add(rule.dependency());
             rule.check(before, after.unwrap_or(&Value::Null))?;
         }

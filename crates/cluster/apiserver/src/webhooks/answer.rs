@@ -1,4 +1,4 @@
-//! The response of a webhook. Nothing in it is trusted.
+//! The response of a webhook, which is untrusted.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use longshore_model::{Status, StatusDetails, StatusReason};
@@ -7,24 +7,24 @@ use serde_json::Value;
 
 use super::{message::ReviewVersion, refusal::CallError};
 
-/// What a webhook has decided.
+/// The decision of a webhook.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Answer {
-    /// Why the request is refused, if it is.
+    /// The `Status` of a refusal; `None` if the request is allowed.
     pub(super) refusal: Option<Box<Status>>,
     /// The JSON patch; empty if the object is not changed.
     pub(super) patch: Vec<u8>,
     /// The type of the patch, which must be `JSONPatch`.
     pub(super) patch_type: String,
     pub(super) warnings: Vec<String>,
-    /// For the audit log.
+    /// Annotations for the audit log.
     pub(super) annotations: Vec<(String, String)>,
 }
 
 /// Bytes of a body that an error message contains.
 const SHOWN_BYTES: usize = 256;
 
-/// Reads a response with the uid of its request.
+/// Reads a response. It must have the uid of the request.
 pub(super) fn read(
     body: &[u8],
     (version, uid, is_mutating): (ReviewVersion, &str, bool),
@@ -94,8 +94,8 @@ pub(super) fn read(
     })
 }
 
-/// Checks that a patch and its type are there together, and only if the webhook
-/// may change the object.
+/// Checks that a patch and its type are both set or both absent, and set only if the webhook may
+/// change the object.
 fn check_patch(response: &Value, is_mutating: bool) -> Result<(), CallError> {
     let has_patch = response["patch"].as_str().is_some_and(|p| !p.is_empty());
     let patch_type = response["patchType"].as_str();
@@ -120,7 +120,7 @@ fn refusal(webhook: &str, result: &Value) -> Status {
         (message, _) => format!("{denied}: {message}"),
     };
     let mut status = Status::failure(StatusReason::from_word(text("reason")), message);
-    // A refused request fails, whatever the code says.
+    // A refused request fails even if the webhook sends a code of success.
     let code = result["code"].as_i64().unwrap_or_default().max(400);
     status.code = u16::try_from(code)
         .ok()

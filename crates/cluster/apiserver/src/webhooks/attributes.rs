@@ -1,4 +1,4 @@
-//! What rules and webhooks know about a request.
+//! The attributes of a request that rules and webhooks use.
 
 use std::sync::Arc;
 
@@ -28,14 +28,13 @@ impl Operation {
     }
 }
 
-/// A resource and the kind of its objects, in one version.
+/// A resource and the kind of its objects, in a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Resource {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) plural: String,
-    /// The kind of the objects of the request; that of a subresource can have
-    /// another group.
+    /// The kind of the objects of the request. The kind of a subresource can have another group.
     pub(crate) kind: Gvk,
 }
 
@@ -55,23 +54,23 @@ impl Resource {
     }
 }
 
-/// A request as admission sees it.
+/// The attributes of a request for admission.
 #[derive(Debug, Clone)]
 pub(crate) struct Attributes {
     /// The resource of the request.
     pub(crate) resource: Resource,
     /// The same objects in other versions.
     pub(crate) equivalents: Vec<Resource>,
-    /// Whether a subresource has objects of its own kind.
+    /// True if a subresource has objects of a different kind.
     pub(crate) has_own_kind: bool,
-    /// Empty if there is none.
+    /// Empty if the request has no subresource.
     pub(crate) subresource: String,
-    /// The namespace of the request; that of a Namespace is its own.
+    /// The namespace of the request. For a Namespace, it is the object's name.
     pub(crate) namespace: String,
     /// The name in the request.
     pub(crate) name: String,
     pub(crate) user: Arc<User>,
-    /// Decides what the user may do, for expressions that ask.
+    /// Decides about the user's permissions, for expressions that ask.
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) dry_run: bool,
     /// The fields of the request's options; `None` if it has no options.
@@ -81,8 +80,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// The authorizer, and the question whether the user may do what the request
-    /// asks for.
+    /// The authorizer, and the question if the user may send this request.
     pub(super) fn authorization(&self) -> (Arc<dyn Authorizer>, AccessRequest) {
         let request = AccessRequest {
             group: self.resource.group.clone(),
@@ -96,14 +94,14 @@ impl Attributes {
         (self.authorizer.clone(), request)
     }
 
-    /// Whether the request is about the configuration of admission. Webhooks cannot
-    /// prevent its changes.
+    /// Returns true if the request changes the configuration of admission. Webhooks cannot prevent
+    /// such changes.
     pub(super) fn configures_admission(&self) -> bool {
         self.resource.group == "admissionregistration.k8s.io"
     }
 
-    /// Whether the request is about policies or their bindings. Policies cannot
-    /// prevent changes of them.
+    /// Returns true if the request is about policies or their bindings. Policies cannot prevent
+    /// such changes.
     pub(super) fn is_about_policies(&self) -> bool {
         self.configures_admission() && self.resource.plural.contains("admissionpolic")
     }

@@ -1,5 +1,5 @@
-//! Match conditions of webhooks: CEL expressions that decide whether a webhook
-//! is called. This is the one place where they are evaluated.
+//! Match conditions of webhooks: CEL expressions that decide if a webhook is called. Match
+//! conditions of webhooks are evaluated only here.
 
 use longshore_cel::{AdmissionInputs, Matched};
 use serde_json::Value;
@@ -10,11 +10,11 @@ use super::{
     message::{self, Objects},
 };
 
-/// Whether the conditions of a webhook match a request.
+/// Returns true if the conditions of a webhook match a request.
 ///
 /// # Errors
-/// A condition has no value. The webhook's failure policy decides what follows:
-/// the request is refused, or the webhook is not called.
+/// A condition has no value. The webhook's failure policy decides if the request is refused, or the
+/// webhook is not called.
 pub(super) fn matches(
     webhook: &Webhook,
     operation: Operation,

@@ -29,22 +29,22 @@ pub(super) struct Webhook {
     /// Distinguishes the webhooks of all configurations.
     pub(super) id: String,
     pub(super) rules: Vec<Rule>,
-    /// Whether only rules for the version of the request match.
+    /// True if only rules for the version of the request match.
     pub(super) is_exact: bool,
     /// `None` if the selector cannot be read.
     pub(super) namespaces: Option<LabelSelector>,
     /// `None` if the selector cannot be read.
     pub(super) objects: Option<LabelSelector>,
-    /// Its match conditions, if it has any.
+    /// The match conditions, if the webhook has any.
     pub(super) conditions: Option<Conditions>,
-    /// Whether a failed call is ignored.
+    /// True if a failed call is ignored.
     pub(super) ignores_failures: bool,
     pub(super) timeout: Duration,
-    /// Whether a dry run may call it.
+    /// True if a dry run may call the webhook.
     pub(super) supports_dry_run: bool,
-    /// Whether it is called again after later webhooks have changed the object.
+    /// True if the webhook is called again after later webhooks have changed the object.
     pub(super) is_reinvoked: bool,
-    /// The first version that the webhook and this server know.
+    /// The first supported version that the webhook lists.
     pub(super) version: Option<ReviewVersion>,
     pub(super) client: Arc<Client>,
 }
@@ -90,8 +90,8 @@ impl Index {
         self.mutating.is_empty() && self.validating.is_empty() && self.policies.is_empty()
     }
 
-    /// Whether a rule of any webhook or policy covers a request that may become one
-    /// of several operations.
+    /// Returns true if a rule of any webhook or policy covers a request that may become any of
+    /// several operations.
     pub(super) fn covers(&self, operations: &[Operation], attributes: &Attributes) -> bool {
         self.policies.cover(operations, attributes) || self.has_hook(operations, attributes)
     }

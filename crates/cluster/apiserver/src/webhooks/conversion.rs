@@ -26,8 +26,8 @@ const MAX_CALL_BYTES: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Converter {
     client: Arc<Client>,
-    /// The version of `ConversionReview`; `None` if the webhook knows none that
-    /// this server knows.
+    /// The version of `ConversionReview`; `None` if the webhook supports no version that this
+    /// server supports.
     review: Option<&'static str>,
     engine: Engine,
 }
@@ -113,7 +113,7 @@ impl Converter {
     /// Presents one stored object in a version.
     ///
     /// # Errors
-    /// As [`Converter::present`].
+    /// The errors of [`Converter::present`].
     pub(crate) async fn present_one(
         &self,
         info: &KindInfo,
@@ -125,7 +125,7 @@ impl Converter {
     /// Converts an object.
     ///
     /// # Errors
-    /// As [`Converter::present`].
+    /// The errors of [`Converter::present`].
     pub(super) async fn convert_one(&self, object: Value, version: &str) -> Result<Value, Error> {
         if text(&object, "/apiVersion") == version {
             return Ok(object);
@@ -134,10 +134,10 @@ impl Converter {
         Ok(converted.into_iter().next().unwrap_or_default())
     }
 
-    /// Converts objects, which all have other versions, in one call.
+    /// Converts objects in one call. All of them have other versions.
     ///
     /// # Errors
-    /// As [`Converter::present`].
+    /// The errors of [`Converter::present`].
     async fn convert(&self, objects: &[Value], version: &str) -> Result<Vec<Value>, Error> {
         let Some(first) = objects.first() else {
             return Ok(Vec::new());
@@ -172,7 +172,7 @@ impl Converter {
     }
 }
 
-/// Reads the response of a webhook. Nothing in it is trusted.
+/// Reads the response of a webhook, which is untrusted.
 fn read(
     body: &[u8],
     (review, uid): (&str, &str),

@@ -1,5 +1,5 @@
-//! Calls the webhooks that a request matches: mutating ones one after the
-//! other, validating ones at the same time.
+//! Calls the webhooks that a request matches: mutating webhooks one after the other, validating
+//! webhooks at the same time.
 
 use std::{cell::OnceCell, collections::HashSet};
 
@@ -29,9 +29,8 @@ struct Calls<'w> {
 }
 
 impl Admission {
-    /// Applies the mutating policies and calls the mutating webhooks. Both are repeated
-    /// once if an object was changed and they ask for it. Returns the object, if there
-    /// is one.
+    /// Applies the mutating policies and calls the mutating webhooks. Both are repeated once if an
+    /// object was changed and they request it. Returns the object, if the request has one.
     pub(super) async fn mutate(
         &self,
         operation: Operation,
@@ -60,7 +59,7 @@ impl Admission {
         Ok(objects.object)
     }
 
-    /// Calls the mutating webhooks. Returns whether one of them has changed the object.
+    /// Calls the mutating webhooks. Returns true if a webhook has changed the object.
     async fn call_mutating<'w>(
         &'w self,
         round: usize,
@@ -93,8 +92,8 @@ impl Admission {
         Ok(is_changed)
     }
 
-    /// Calls a mutating webhook if the request matches it. Returns `None` if it
-    /// does not match, otherwise the object if the webhook has changed it.
+    /// Calls a mutating webhook if the request matches it. Returns `None` if it does not match,
+    /// otherwise the object if the webhook has changed it.
     async fn mutate_with(
         &self,
         webhook: &Webhook,
@@ -120,7 +119,7 @@ impl Admission {
         }
     }
 
-    /// Applies the patch of a webhook. Returns `None` if it changes nothing.
+    /// Applies the patch of a webhook. Returns `None` if the object does not change.
     async fn patched(
         &self,
         webhook: &Webhook,
@@ -202,7 +201,7 @@ impl Admission {
         join_all(calls).await.into_iter().collect()
     }
 
-    /// Calls a webhook and reads its answer, which admits the request.
+    /// Calls a webhook and reads the answer, which admits the request.
     async fn call(
         &self,
         (webhook, is_mutating): (&Webhook, bool),

@@ -1,4 +1,4 @@
-//! Label selectors of webhooks and policies, and what they select.
+//! Label selectors of webhooks and policies, and the objects and namespaces that they select.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,7 @@ use super::{
 
 type Labels = BTreeMap<String, String>;
 
-/// Reads a selector; without one, everything is selected. Returns `None` if it
-/// cannot be read.
+/// Reads a selector. A missing selector selects everything. Returns `None` if it cannot be read.
 pub(super) fn selector(selector: Option<&Value>) -> Option<LabelSelector> {
     let Some(selector) = selector.filter(|selector| !selector.is_null()) else {
         return Some(LabelSelector::everything());
@@ -32,8 +31,8 @@ fn labels(object: Option<&Value>) -> Labels {
         .collect()
 }
 
-/// Whether the selector matches the object before or after the request. The
-/// options of a connection have no metadata and are never selected.
+/// Returns true if the selector matches the object before or after the request. The options of a
+/// connection have no metadata and are never selected.
 pub(super) fn selects_object(selector: &LabelSelector, objects: &Objects) -> bool {
     let matches = |object: &Option<Value>| {
         let object = object

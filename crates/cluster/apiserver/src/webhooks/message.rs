@@ -22,7 +22,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Their size as JSON.
+    /// The size of the objects as JSON.
     pub(super) fn size(&self) -> usize {
         client::size(&[&self.object, &self.old_object])
     }

@@ -1,7 +1,6 @@
 //! Admission webhooks and policies: MutatingWebhookConfigurations and
-//! ValidatingWebhookConfigurations with the calls of their webhooks, and the policies
-//! whose expressions check and change requests. Before them, the changes of nodes are
-//! restricted.
+//! ValidatingWebhookConfigurations with the calls of their webhooks, and the policies whose
+//! expressions check and change requests. The changes of nodes are restricted before.
 
 mod admission;
 mod answer;
@@ -40,14 +39,14 @@ use self::{
     configuration::Index,
 };
 
-/// What requires the admission of a request, apart from webhooks and policies that match it.
+/// Reasons for the admission of a request, apart from webhooks and policies that match it.
 #[derive(Debug, Default)]
 pub(crate) struct Required {
     /// Converts the objects, if their definition has a conversion webhook.
     pub(crate) converter: Option<Converter>,
     /// Restricts the changes, if the user is a node.
     pub(crate) restriction: Option<NodeRestriction>,
-    /// Whether the user's permission to read the parameters of a policy is checked.
+    /// True if the user's permission to read the parameters of a policy is checked.
     pub(crate) reads_parameters: bool,
     /// The rules about the writes of the user.
     pub(crate) rules: Vec<Box<dyn WriteRule>>,
@@ -64,8 +63,7 @@ impl Required {
     }
 }
 
-/// The webhooks of a cluster. They are read again when a configuration has
-/// changed.
+/// The webhooks of a cluster. They are read again when a configuration has changed.
 #[derive(Debug, Default)]
 pub(crate) struct Webhooks {
     /// The webhooks at a revision of the configurations.
@@ -75,8 +73,8 @@ pub(crate) struct Webhooks {
 }
 
 impl Webhooks {
-    /// Returns the admission of a request that may become one of several
-    /// operations; `None` if no webhook or policy can match it, and nothing requires it.
+    /// Returns the admission of a request that may become any of several operations; `None` if no
+    /// webhook or policy can match it, and no other reason requires it.
     pub(crate) fn admission(
         &self,
         engine: &Engine,
@@ -110,7 +108,7 @@ impl Webhooks {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the webhooks; `None` if there are none.
+    /// Returns the webhooks; `None` if the cluster has none.
     fn current(&self, engine: &Engine) -> Option<Arc<Index>> {
         let revision = engine.admission_revision();
         if revision == 0 {

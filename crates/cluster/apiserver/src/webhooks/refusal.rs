@@ -1,4 +1,4 @@
-//! Why a webhook does not admit a request.
+//! The reasons why a webhook does not admit a request.
 
 use longshore_engine::Error;
 use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
@@ -8,23 +8,23 @@ use longshore_model::{Status, StatusCause, StatusDetails, StatusReason};
 pub(super) struct CallError(pub(super) String);
 
 impl CallError {
-    /// There is no response.
+    /// Creates the error of a call without a response.
     pub(super) fn call(problem: impl std::fmt::Display) -> Self {
         Self(format!("failed to call webhook: {problem}"))
     }
 
-    /// The response is not valid.
+    /// Creates the error of a call with an invalid response.
     pub(super) fn answer(problem: impl std::fmt::Display) -> Self {
         Self(format!("received invalid webhook response: {problem}"))
     }
 }
 
-/// Why a request is not admitted.
+/// The reason why a request is not admitted.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Refusal {
     /// The webhook could not be called.
     Failed(CallError),
-    /// The request is refused, whatever the failure policy is.
+    /// The request is refused, regardless of the failure policy.
     Refused(Box<Status>),
 }
 

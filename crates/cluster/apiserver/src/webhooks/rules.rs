@@ -11,7 +11,7 @@ pub(super) struct Rule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
-    /// Each with its subresource, which is empty if there is none.
+    /// Pairs of a resource and a subresource, which is empty for the resource itself.
     resources: Vec<(String, String)>,
     scope: String,
 }
@@ -41,7 +41,7 @@ impl Rule {
         }
     }
 
-    /// Whether the rule matches an operation on a resource.
+    /// Returns true if the rule matches an operation on a resource.
     pub(super) fn matches(
         &self,
         operation: Operation,
@@ -52,7 +52,7 @@ impl Rule {
         self.is_in_scope(resource, namespace) && self.covers(operation, resource, subresource)
     }
 
-    /// As [`Rule::matches`], in any namespace.
+    /// Like [`Rule::matches`], in any namespace.
     pub(super) fn covers(
         &self,
         operation: Operation,
@@ -68,8 +68,8 @@ impl Rule {
     }
 
     fn is_in_scope(&self, resource: &Resource, namespace: &str) -> bool {
-        // Namespaces are cluster-scoped, although the namespace of their
-        // requests is their own.
+        // Namespaces are cluster-scoped, although their requests have a namespace: the object's
+        // name.
         let is_cluster_scoped = resource.is_namespaces() || namespace.is_empty();
         match self.scope.as_str() {
             "" | "*" => true,
@@ -105,7 +105,7 @@ mod tests {
             (&["pods/exec"], "exec", true),
             (&["pods/exec"], "", false),
             (&["pods/*"], "exec", true),
-            // As in Kubernetes, an asterisk also matches no subresource.
+            // As in Kubernetes, an asterisk also matches requests without a subresource.
             (&["pods/*"], "", true),
             (&["*"], "", true),
             (&["*"], "exec", false),

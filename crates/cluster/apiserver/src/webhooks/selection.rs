@@ -1,4 +1,4 @@
-//! Decides whether a webhook is called for a request, and in which version.
+//! Decides if a webhook is called for a request, and in which version.
 
 use longshore_engine::{Engine, Error, Subject};
 
@@ -15,8 +15,7 @@ use super::{
 /// `None` if it is not called.
 ///
 /// # Errors
-/// The webhook's rules match, but its selectors or conditions cannot be
-/// evaluated.
+/// The webhook's rules match, but its selectors or conditions cannot be evaluated.
 pub(super) fn select<'a>(
     engine: &Engine,
     webhook: &Webhook,

@@ -1,5 +1,5 @@
-//! Rules of the server about who may write what. They are checked on the version that is written,
-//! as part of the reviews of the write.
+//! Rules of the server about the permissions for writes. They are checked on the version that is
+//! written, as part of the reviews of the write.
 
 use std::{
     fmt::Debug,
@@ -15,7 +15,7 @@ pub(crate) trait WriteRule: Debug + Send + Sync {
     /// The stage of admission in which the rule is checked, as in Kubernetes.
     fn stage(&self) -> ReviewStage;
 
-    /// The objects on which the result depends, besides the object itself.
+    /// The objects on which the result depends, in addition to the object itself.
     fn dependency(&self) -> Dependency;
 
     /// Checks a new state of the object. `before` is the state that it replaces.

@@ -1,4 +1,4 @@
-//! An aggregated API server for tests: HTTPS with a certificate of its own authority. It
+//! An aggregated API server for tests: HTTPS with a certificate of a separate authority. It
 //! requires a client certificate of the proxy, and records the requests that it receives.
 
 use std::{
@@ -43,14 +43,14 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
 }
 
-/// A running server. It ends with the runtime of its test.
+/// A running server, which ends with the runtime of its test.
 pub(crate) struct Backend {
     pub(crate) address: SocketAddr,
-    /// `caBundle` of its authority.
+    /// The `caBundle` with the server's authority.
     pub(crate) bundle: String,
     calls: Arc<Mutex<Vec<Call>>>,
     answers: Arc<Answers>,
-    /// Gets the requests at paths that end with `/again`.
+    /// The server that receives the requests for paths that end with `/again`.
     again: Arc<OnceLock<ApiServer>>,
 }
 
@@ -239,7 +239,7 @@ fn frames(chunks: Vec<Bytes>, is_open: bool) -> StreamBody<Frames> {
     })
 }
 
-/// Sends back what it receives, in capitals.
+/// Sends received data back in capital letters.
 async fn echo(upgraded: hyper::upgrade::OnUpgrade) {
     let Ok(upgraded) = upgraded.await else {
         return;

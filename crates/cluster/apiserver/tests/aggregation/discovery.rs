@@ -1,4 +1,4 @@
-//! Discovery and OpenAPI documents with those of an aggregated API server.
+//! Discovery and OpenAPI documents that include an aggregated API server's.
 
 use serde_json::{Value, json};
 
@@ -127,7 +127,7 @@ async fn a_group_without_a_server_is_stale() {
     until("the stale version", async || {
         let document = server.get_as("/apis", AGGREGATED).await.json();
         let version = &document["items"].as_array()?.last()?["versions"][0];
-        // What was known remains.
+        // The previous documents remain.
         assert_eq!(version["resources"][0]["resource"], "fish");
         (version["freshness"] == "Stale").then_some(())
     })

@@ -22,7 +22,7 @@ const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslice
 const FISH: &str = "/apis/fish.example.com/v1/namespaces/default/fish";
 const MERGE: &str = "application/merge-patch+json";
 
-/// Polls until there is a result.
+/// Polls until `get` returns a result.
 async fn until<T>(what: &str, get: impl AsyncFn() -> Option<T>) -> T {
     let found = async {
         loop {

@@ -130,7 +130,7 @@ async fn a_server_that_does_not_respond_holds_up_only_its_own_requests() {
     assert_eq!(late.code, 504);
 }
 
-/// One request that its server sends back would take all descriptors.
+/// Without the limit, a request that its server sends back would take all descriptors.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_sends_requests_back_gets_no_more_than_the_limit() {
     let (server, backend) = start_available().await;
@@ -144,7 +144,7 @@ async fn a_server_that_sends_requests_back_gets_no_more_than_the_limit() {
     );
     assert_eq!(answer.message(), message);
     assert_eq!(backend.calls(&path).len(), most);
-    // All of them have ended.
+    // All requests have ended.
     assert_eq!(server.get(&format!("{FISH}/a")).await.code, 200);
     assert_eq!(server.get(&path).await.code, 429);
     assert_eq!(backend.calls(&path).len(), 2 * most);

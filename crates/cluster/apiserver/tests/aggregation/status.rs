@@ -151,7 +151,7 @@ async fn a_local_api_service_is_always_available() {
     let local = r#"{"spec": {"caBundle": null, "service": null}}"#;
     let patched = server.patch(&path, MERGE, local).await;
     assert_eq!(patched.code, 200, "{}", patched.text());
-    // The condition is true already, and no server is asked any more.
+    // The condition is already true, and servers are no longer asked.
     assert_eq!(server.get(FISH).await.code, 404);
     let built_in = condition(&server, "v1.apps").await.unwrap();
     assert_eq!(

@@ -31,8 +31,8 @@ const MAX_RESPONSE_TIME: Duration = Duration::from_secs(60);
 const FLOOD_DURATION: Duration = Duration::from_secs(2);
 const MIB: u64 = 1 << 20;
 
-/// Runs a test of this file in its own process, which makes its measurements independent.
-/// True in that process.
+/// Runs a test of this file in its own process, which makes its measurements independent. Returns
+/// true in this process.
 fn in_own_process(name: &str) -> bool {
     in_own_process_named(&format!("attacks::{name}"))
 }
@@ -129,7 +129,7 @@ async fn idle_connections_without_credentials_lock_no_one_out() {
         held.push(TcpStream::connect(running.address).await.unwrap());
     }
     assert_administrator_is_served(&running).await;
-    // The server closed the oldest ones to make room.
+    // The server closed the oldest connections to make room.
     let is_closed = |stream: &TcpStream| {
         let mut byte = [0];
         match stream.try_read(&mut byte) {
@@ -213,7 +213,7 @@ async fn requests_without_credentials_end_their_connection() {
     running.end().await;
 }
 
-/// Sends frames until the server closes the connection or a time limit; reads nothing.
+/// Sends frames, without reading, until the server closes the connection or a time limit.
 async fn flood(running: &Running, mut frames: impl FnMut(u32) -> Vec<u8>) {
     let mut stream = running.connect(b"h2", "localhost").await;
     let mut opening = http2_frames::start(0x7fff_ffff);
@@ -405,7 +405,7 @@ async fn slow_bodies_do_not_block_other_writers() {
         stream.write_all(head.as_bytes()).await.unwrap();
         held.push(stream);
     }
-    // Clients that announce much and send little take no room.
+    // Clients that announce large bodies and send little take no memory.
     let stream = TokioIo::new(running.connect(b"h2", "localhost").await);
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), stream)
@@ -422,7 +422,7 @@ async fn slow_bodies_do_not_block_other_writers() {
         timeout(MAX_RESPONSE_TIME, answer).await.unwrap().unwrap()
     };
     assert_eq!(create("large", 900_000).await.status(), 201);
-    // Everything but the end of the bodies: at least one of them is rejected.
+    // All bytes of the bodies except for the end: at least one body is rejected.
     let most = vec![b' '; length - 2];
     for stream in &mut held {
         // The server may reject the body before all of it is sent.

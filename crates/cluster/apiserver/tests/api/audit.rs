@@ -1,4 +1,4 @@
-//! The audit log: which events requests create, and what they contain.
+//! The audit log: the events that requests create, and their content.
 
 use std::{
     io::{self, Write},

@@ -77,7 +77,7 @@ async fn users_without_roles_get_the_messages_of_kubernetes() {
             "/metrics",
             r#"forbidden: User "ana" cannot get path "/metrics""#,
         ),
-        // Whether the resource exists does not matter.
+        // The resource need not exist.
         (
             "GET",
             "/apis/example.com/v1/things/t",
@@ -91,7 +91,7 @@ async fn users_without_roles_get_the_messages_of_kubernetes() {
         .await;
     let details = json!({"name": "p", "kind": "pods"});
     assert_eq!(answer.json()["details"], details);
-    // Everyone may use discovery and see who they are.
+    // All users may use discovery and see who they are.
     for path in ["/api", "/apis/apps/v1", "/openapi/v3", "/version", "/livez"] {
         assert_eq!(ana.get(path).await, 200, "{path}");
     }
@@ -201,7 +201,7 @@ async fn the_roles_of_users_come_with_the_cluster() {
         assert_eq!(user.get(PODS).await, 200, "{name}");
         let secrets = "/api/v1/namespaces/default/secrets";
         assert_eq!(user.get(secrets).await, code(list_secrets), "{name}");
-        // The pod is invalid: who may create it gets that error.
+        // The pod is invalid: a user who may create it gets this error.
         let answer = user
             .call("POST", PODS, &json!({"metadata": {"name": "p"}}))
             .await;
@@ -288,7 +288,7 @@ async fn users_grant_only_permissions_that_they_have() {
     let labeled = json!({"metadata": {"labels": {"a": "b"}}});
     assert_eq!(ana.send("PATCH", &strong, MERGE, &labeled).await.code, 403);
 
-    // With the verb escalate, everything can be granted.
+    // With the verb escalate, any permission can be granted.
     server
         .grant(
             "strong-ana",
@@ -462,7 +462,7 @@ async fn users_impersonate_only_whom_they_may() {
     let uid = [("impersonate-user", "bob"), ("impersonate-uid", "1")];
     let refused = r#"uids.authentication.k8s.io "1" is forbidden: User "system:serviceaccount:default:ana" cannot impersonate resource "uids" in API group "authentication.k8s.io" at the cluster scope"#;
     assert_eq!(message(&uid).await, (403, refused.to_owned()));
-    // Whoever may impersonate the group of the administrators may do everything.
+    // A user who may impersonate the group of the administrators may send all requests.
     let masters = [
         ("impersonate-user", "bob"),
         ("impersonate-group", "system:masters"),
@@ -497,7 +497,7 @@ async fn reviews_answer_by_roles() {
     assert!(rules.contains(&rule(&["pods"], &["list"])), "{answer}");
     let paths = answer["status"]["nonResourceRules"].to_string();
     assert!(paths.contains("/openapi"), "{paths}");
-    // Reviews of other users are for those who may create them.
+    // Reviews of other users require the permission to create them.
     let spec = json!({"user": "ana", "resourceAttributes": {"verb": "list", "resource": "pods"}});
     let path = format!("{group}/subjectaccessreviews");
     ana.refused("POST", &path, &json!({"spec": spec})).await;
@@ -519,7 +519,7 @@ async fn the_default_policy_is_kept_up_to_date() {
     assert_eq!(admin["metadata"]["annotations"], annotations);
     assert!(admin["rules"].as_array().unwrap().len() > 20);
 
-    // Nothing is written if nothing is missing.
+    // The check does not write objects if all of them exist.
     let before = server.engine.revision();
     server.api.ensure_default_policy().await.unwrap();
     assert_eq!(server.engine.revision(), before);

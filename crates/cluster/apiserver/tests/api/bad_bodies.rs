@@ -1,5 +1,5 @@
-//! Request bodies that are damaged, of another kind, or too large, each with its code and
-//! reason. Verified against a real kube-apiserver 1.20 unless a comment says otherwise.
+//! Request bodies that are damaged, of another kind, or too large, each with its code and reason.
+//! Verified against a real kube-apiserver 1.20 unless a comment says otherwise.
 
 use crate::common::{Answer, CONFIG_MAPS, PODS, Server};
 use serde_json::{Value, json};

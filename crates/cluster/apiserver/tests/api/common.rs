@@ -102,18 +102,18 @@ impl Server {
         Self::with(Arc::new(NoLogs), node_streams, false)
     }
 
-    /// With the fault injection endpoint.
+    /// A server with the fault injection endpoint.
     pub fn with_faults() -> Self {
         Self::with(Arc::new(NoLogs), Arc::new(NoStreams), true)
     }
 
-    /// With warnings about kinds that no controller acts on.
+    /// A server with warnings about kinds that no controller handles.
     pub fn with_idle_warnings() -> Self {
         let mode = AuthorizationMode::Rbac;
         Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), (false, true), mode)
     }
 
-    /// With an authorization mode.
+    /// A server with an authorization mode.
     pub fn authorized_by(mode: AuthorizationMode) -> Self {
         Self::made_of(Arc::new(NoLogs), Arc::new(NoStreams), (false, false), mode)
     }

@@ -69,7 +69,7 @@ async fn idle_connections_and_watchers_beside_a_slow_one() {
         }
         idle.push(stream);
     }
-    // This client requests everything and reads nothing.
+    // This client sends many requests but does not read.
     let mut slow = running.connect(b"http/1.1", "localhost").await;
     let request = format!(
         "GET {SECRETS}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n\r\n"
@@ -121,13 +121,13 @@ async fn idle_connections_and_watchers_beside_a_slow_one() {
         stream.read_to_string(&mut answer).await.unwrap();
         assert!(answer.ends_with("ok"), "{answer}");
     }
-    // The slow client also gets everything once it reads.
+    // The slow client also gets all data once it reads.
     let mut events = 0;
     let mut buffer = vec![0; 1 << 16];
     while events < LARGE {
         let read = slow.read(&mut buffer).await.unwrap();
         assert_ne!(read, 0, "the watch ended after {events} events");
-        // Each event has its own chunk, and newlines only end events.
+        // Each event has a separate chunk, and newlines only end events.
         events += buffer[..read]
             .windows(2)
             .filter(|two| two == b"}\n")
@@ -156,7 +156,7 @@ async fn slow_senders() {
     assert_eq!(other.status(), 200);
     half.shutdown().await.unwrap();
     let mut answer = String::new();
-    // Whether there is a response depends on which side closes first; it is not a success.
+    // The side that closes first decides if the client gets a response. It is never a success.
     let _ = half.read_to_string(&mut answer).await;
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
     let objects = running.get(b"http/1.1", "localhost", CONFIG_MAPS, "secret");

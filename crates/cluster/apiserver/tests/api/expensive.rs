@@ -119,7 +119,7 @@ async fn readyz_is_answered_before_expensive_requests_end() {
         while begun.load(Ordering::SeqCst) < REQUESTS {
             tokio::task::yield_now().await;
         }
-        // On the threads that serve requests: it waits for those that the requests hold.
+        // On the threads that serve requests: the check waits for threads that the requests hold.
         let check = tokio::spawn(async move { server.get("/readyz").await.code });
         assert_eq!(check.await.unwrap(), 200, "{what}");
         let before = ended.load(Ordering::SeqCst);

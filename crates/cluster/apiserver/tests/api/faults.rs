@@ -1,5 +1,5 @@
-//! Fault injection in process: which requests a rule matches, what happens to them, and
-//! what is counted; and the HTTP endpoint.
+//! Fault injection in process: the requests that a rule matches, the effects on them, and the
+//! counters; and the HTTP endpoint.
 
 use std::time::Duration;
 
@@ -237,7 +237,7 @@ async fn a_stalled_watch_is_open_and_silent() {
     assert_eq!(watch.brief().await, "ADDED a");
     server.config_map("b").await;
     let silent = tokio::spawn(async move { watch.next().await });
-    // Its timeout has passed: not even that ends a stalled watch.
+    // The timeout has passed: even the timeout does not end a stalled watch.
     tokio::time::sleep(Duration::from_millis(1200)).await;
     assert!(!silent.is_finished());
     server.api.close();

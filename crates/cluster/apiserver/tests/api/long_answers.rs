@@ -1,4 +1,4 @@
-//! Requests whose items all have a problem: the answers are short, whatever the input is.
+//! Requests whose items all have a problem: the answers are short for any input.
 
 use serde_json::{Value, json};
 
@@ -359,7 +359,7 @@ async fn problems_of_custom_kinds_are_short() {
     );
 }
 
-/// A Status says how many problems it does not list.
+/// A Status contains the number of causes that it does not list.
 #[tokio::test]
 async fn the_last_cause_counts_the_others() {
     let server = Server::new();

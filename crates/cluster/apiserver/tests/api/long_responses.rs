@@ -11,7 +11,7 @@ use crate::common::Server;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Whether the calling thread generates a response: the only other thread is busy
+/// Returns true if the calling thread generates a response: the only other thread is busy
 /// meanwhile.
 async fn is_generated_by_this_thread(server: &Server, path: &str, accept: &str) -> bool {
     let (free, busy) = mpsc::channel::<()>();

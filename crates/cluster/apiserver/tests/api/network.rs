@@ -123,7 +123,7 @@ impl Running {
         connector.connect(name, stream).await
     }
 
-    /// Sends one request over its own connection.
+    /// Sends a request over a separate connection.
     pub(crate) async fn get(
         &self,
         protocol: &[u8],
@@ -145,8 +145,8 @@ impl Running {
         Ok(Self::request(stream, protocol, path, token).await?)
     }
 
-    /// Sends one request with a token and further headers, and returns the code and
-    /// the JSON of the response.
+    /// Sends a request with a token and further headers, and returns the code and the JSON of the
+    /// response.
     pub(crate) async fn get_with(
         &self,
         path: &str,
@@ -185,7 +185,7 @@ impl Running {
         response.status().as_u16()
     }
 
-    /// Like [`Running::get`]; an error if there is no response.
+    /// Like [`Running::get`]; an error if the server does not respond.
     async fn try_get(
         &self,
         protocol: &[u8],
@@ -258,8 +258,8 @@ async fn both_protocols_and_the_token() {
     running.end().await;
 }
 
-/// As on Kubernetes: an invalid token is refused on open paths, too, and a header of another scheme
-/// is that of a request without credentials.
+/// As on Kubernetes, an invalid token is also refused on open paths, and a request with a header of
+/// another scheme counts as a request without credentials.
 #[tokio::test]
 async fn invalid_tokens_are_refused_on_each_path() {
     let mut running = start().await;
@@ -386,7 +386,7 @@ async fn a_client_certificate_is_enough_and_one_of_another_ca_is_rejected() {
     let user = name_of(connect().await.unwrap(), Some("secret")).await;
     assert_eq!(user.unwrap()["username"], "longshore-admin");
     let bare = running.connect(b"http/1.1", "localhost").await;
-    // Requests without credentials are those of system:anonymous.
+    // Requests without credentials belong to system:anonymous.
     assert_eq!(name_of(bare, None).await, Err(403));
 
     let dir = tempfile::tempdir().unwrap();

@@ -262,8 +262,8 @@ async fn reviews_allow_everything() {
     assert_eq!(server.get(path).await.code, 405);
 }
 
-/// `kind` precedes `apiVersion`, and every response ends with a newline, as Go encodes the
-/// built-in kinds.
+/// In built-in kinds, `kind` precedes `apiVersion`, and every response ends with a newline, like in
+/// Go's encoding.
 #[tokio::test]
 async fn responses_are_encoded_as_by_go() {
     let server = Server::new();

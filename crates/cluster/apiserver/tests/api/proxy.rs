@@ -20,7 +20,7 @@ use crate::common::{PODS, Server};
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
-/// Nothing listens on this port.
+/// No server listens on this port.
 const CLOSED: u16 = 9;
 
 /// Pods that describe the requests that they get.
@@ -171,7 +171,8 @@ async fn a_pod_gets_the_request() {
         assert!(!names.contains(&absent), "{names:?}");
     }
 
-    // Without a port, the first one of the pod. Without a path, the client is led to the root.
+    // Without a port, the pod's first port is used. Without a path, the client is redirected to the
+    // root.
     let moved = server.get(&format!("{PODS}/http:p:/proxy?x=1")).await;
     assert_eq!(moved.code, 301);
     let root = format!("{PODS}/http:p:/proxy/?x=1");
@@ -278,7 +279,7 @@ async fn problems_are_reported() {
     );
 }
 
-/// One request that its pod sends back would take all descriptors.
+/// Without the limit, a request that its pod sends back would take all descriptors.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pod_that_sends_requests_back_gets_no_more_than_the_limit() {
     let streams = SendBack::default();

@@ -30,7 +30,7 @@ const EXEC: &str = "exec?command=x&stdout=true";
 struct Endless {
     /// The number of bytes that were read from the commands.
     taken: Arc<AtomicUsize>,
-    /// Alive as long as a session is.
+    /// The reference count shows how many sessions exist.
     held: Arc<()>,
 }
 
@@ -159,7 +159,7 @@ async fn waits_for_its_client(what: &str, protocol: &str) {
     assert!(taken < 2 << 20, "{taken} bytes are buffered for a client");
     tokio::time::sleep(Duration::from_millis(100)).await;
     assert_eq!(node.taken.load(Ordering::Relaxed), taken);
-    // It continues where it was.
+    // The output continues at the same position.
     let mut much = vec![0; 4 << 20];
     io.read_exact(&mut much).await.unwrap();
     assert!(Arc::strong_count(&node.held) > idle);

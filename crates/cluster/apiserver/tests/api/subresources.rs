@@ -133,7 +133,7 @@ async fn a_pod_that_violates_a_later_standard_can_still_change() {
         patch("/status", json!({"status": {"message": "m"}})).await,
         200
     );
-    // Nothing that the standards know has changed.
+    // The change does not concern fields that the standards check.
     assert_eq!(debug(&server, "PUT", &bad).await.0, 200);
     let image = json!([{"name": "c", "image": "other"}]);
     assert_eq!(patch("", json!({"spec": {"containers": image}})).await, 403);

@@ -1,5 +1,5 @@
-//! Service account tokens: the response to a TokenRequest, what a token authenticates, and
-//! when it becomes invalid.
+//! Service account tokens: the response to a TokenRequest, the user that a token authenticates, and
+//! the end of its validity.
 
 use crate::common::{Answer, Server};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};

@@ -1,5 +1,4 @@
-//! Warnings for objects of kinds that no controller acts on, if the server has them
-//! enabled.
+//! Warnings for objects of kinds that no controller handles, if the server has them enabled.
 
 use serde_json::{Value, json};
 

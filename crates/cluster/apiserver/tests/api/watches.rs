@@ -49,7 +49,7 @@ impl Lines {
         Ok(String::from_utf8_lossy(&self.buffer).into_owned())
     }
 
-    /// The next event's type and the name of its object.
+    /// The type of the next event and the name of its object.
     pub(crate) async fn brief(&mut self) -> String {
         let event = self.next().await.unwrap();
         let word = event["type"].as_str().unwrap();

@@ -218,7 +218,7 @@ async fn floods_of_frames_keep_little() {
                 io.write_all(&many).await.unwrap();
             }
         };
-        // Blocked or accepted: nothing is buffered.
+        // The data is blocked or accepted, but not buffered.
         let _ = timeout(Duration::from_secs(20), flooding).await;
         let grown = memory().saturating_sub(before);
         assert!(grown < 12 * MIB, "{what}: {} MiB", grown / MIB);

@@ -1,4 +1,4 @@
-//! What expressions of policies know and cost.
+//! The inputs and the costs of expressions of policies.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     config_map, enforce, make,
 };
 
-/// Whether a validation is true for a ConfigMap; the denial if not.
+/// Checks a validation against a ConfigMap. The error is the denial.
 async fn checked(server: &Server, spec: Value) -> Result<(), String> {
     enforce(server, "p", spec, json!({})).await;
     let path = format!("{CONFIG_MAPS}?dryRun=All");
@@ -92,7 +92,7 @@ async fn the_authorizer_answers_by_roles() {
             "{expression}"
         );
     }
-    // A check costs so much that an expression has two of them.
+    // The cost limit allows two checks in an expression.
     let costly =
         format!("[1, 2, 3].all(i, {robot}.group('').resource('pods').check('list').allowed())");
     let denied = validated(&server, &costly).await.unwrap_err();

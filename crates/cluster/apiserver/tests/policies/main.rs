@@ -26,7 +26,7 @@ fn rules(group: &str, resource: &str, operations: &[&str]) -> Value {
     }]})
 }
 
-/// A policy for ConfigMaps that are created or updated, with more fields of its spec.
+/// A policy for ConfigMaps that are created or updated, with further fields in its spec.
 fn policy(name: &str, fields: Value) -> Value {
     let mut spec = json!({"matchConstraints": rules("", "configmaps", &["CREATE", "UPDATE"])});
     let fields = fields.as_object().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Which requests policies and bindings match.
+//! The requests that policies and bindings match.
 
 use serde_json::json;
 

@@ -52,7 +52,7 @@ async fn a_failed_validation_denies_the_request() {
                 "causes": [{"message": message}]},
         })
     );
-    // A patch is checked as the update that it is.
+    // A patch is checked like an update.
     let patch = json!({"spec": {"replicas": 1}}).to_string();
     let answer = server.patch(&format!("{path}/two"), MERGE, &patch).await;
     assert_eq!(answer.code, 422, "{}", answer.text());

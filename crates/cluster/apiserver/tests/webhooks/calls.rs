@@ -1,5 +1,5 @@
-//! What webhooks receive, in which order they are called, and what clients see of their
-//! answers.
+//! The requests that webhooks receive, the order of the calls, and the effects of the answers that
+//! clients see.
 
 use std::{
     sync::{
@@ -176,7 +176,7 @@ async fn configurations_are_exempt() {
         let deleted = server.call("DELETE", &path, &[], "").await;
         assert_eq!(deleted.code, 200, "{}", deleted.text());
     }
-    // Without configurations, nothing is called.
+    // Without configurations, no webhook is called.
     hook.clear();
     server.config_map("a").await;
     assert!(hook.calls().is_empty());
@@ -204,7 +204,7 @@ async fn annotations_are_recorded_in_the_audit_log() {
     assert_eq!(event["annotations"][format!("{name}/number")], Value::Null);
 }
 
-/// Each webhook would get a copy of the object at the same time.
+/// Otherwise, each webhook would get a copy of the object at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_object_is_sent_to_a_limited_number_of_webhooks_at_a_time() {
     const SIZE: usize = 900_000;
@@ -220,7 +220,7 @@ async fn a_large_object_is_sent_to_a_limited_number_of_webhooks_at_a_time() {
             let (now, peak) = (now.clone(), peak.clone());
             Box::pin(async move {
                 peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                // So that the calls overlap.
+                // Waits, so that the calls overlap.
                 tokio::time::sleep(Duration::from_millis(300)).await;
                 now.fetch_sub(1, Ordering::SeqCst);
                 review(&request, json!({"allowed": true}))

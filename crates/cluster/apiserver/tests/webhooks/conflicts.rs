@@ -1,4 +1,4 @@
-//! Writes while a webhook is slow: they hold up nothing else, and are repeated if the object
+//! Writes while a webhook is slow: they do not delay other writes, and are repeated if the object
 //! has changed meanwhile.
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ async fn a_patch_is_repeated_on_the_changed_object() {
         patching.patch(&of_patch, MERGE, body).await
     });
     called(&hook, 1).await;
-    // Neither this object nor others have to wait.
+    // Other writes of this object and of other objects do not wait.
     let other = server
         .patch(&path, MERGE, r#"{"data": {"other": "1"}}"#)
         .await;

@@ -181,7 +181,7 @@ async fn objects_are_written_in_each_version() {
     let updated = server.put(&at, &object).await;
     assert_eq!(updated.code, 200, "{}", updated.text());
     assert_eq!(v1().await, "i:3");
-    // The version in the request is no longer that of the object.
+    // The version in the request is no longer the object's version.
     assert_eq!(server.put(&at, &object).await.code, 409);
     let status = server
         .patch(
@@ -296,7 +296,7 @@ async fn slow_conversions_of_new_objects_come_to_an_end() {
     let clock = server.clock.clone();
     convert(&hook, move |_| clock.advance(2));
     make(&server, "v2", "a", json!({"host": "h", "port": "1"})).await;
-    // To be stored, and for the response.
+    // A call for storage, and a call for the response.
     assert_eq!(hook.calls().len(), 2);
 }
 
@@ -331,7 +331,7 @@ async fn admission_webhooks_receive_converted_objects() {
     assert_eq!(reviews[0].request["oldObject"]["spec"]["host"], "mutated");
 }
 
-/// The definition with selectable fields: those of the spec of each version.
+/// The definition with selectable fields, which are the spec's fields in each version.
 async fn start_selectable() -> (Server, Hook) {
     let (server, hook) = (Server::new(), Hook::start().await);
     convert(&hook, |_| {});
@@ -474,7 +474,7 @@ async fn watches_select_fields_of_the_requested_version() {
             r#"DELETED a {"hostPort":"h:2"}"#.to_owned(),
         ]
     );
-    // Initial events are selected, too, and the bookmark that ends them is sent.
+    // Initial events are also selected, and the bookmark that ends them is sent.
     make(&server, "v2", "c", json!({"host": "h", "port": "1"})).await;
     let query = "fieldSelector=spec.host=h&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan";
     assert_eq!(
@@ -510,7 +510,7 @@ async fn a_failing_conversion_fails_only_requests_that_need_it() {
     );
 }
 
-/// A webhook that reads the object that it converts, which converts it again, without end.
+/// A webhook that reads the object that it converts, which causes another conversion, without end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_conversion_that_causes_itself_is_bounded() {
     let (server, hook) = start().await;
@@ -531,7 +531,7 @@ async fn a_conversion_that_causes_itself_is_bounded() {
     while hook.calls().len() < most {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // No call has ended, so another one waits in vain, as the one of the loop does.
+    // No call has ended, so another call waits in vain, like the call of the loop.
     let late = server.get(&format!("{}/a?timeout=1s", path("v2"))).await;
     assert_eq!(late.code, 504, "{}", late.text());
     assert_eq!(hook.calls().len(), most);

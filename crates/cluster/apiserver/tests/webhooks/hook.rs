@@ -1,5 +1,5 @@
-//! A webhook server for tests: HTTPS with a certificate of its own authority. It records
-//! its requests and answers by path.
+//! A webhook server for tests: HTTPS with a certificate of a separate authority. It records its
+//! requests and answers by path.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -34,10 +34,10 @@ pub struct Call {
 type Answers =
     BTreeMap<String, Arc<dyn Fn(Value) -> BoxFuture<'static, Response<Full<Bytes>>> + Send + Sync>>;
 
-/// A running server. It ends with the runtime of its test.
+/// A running server, which ends with the runtime of its test.
 pub struct Hook {
     pub address: SocketAddr,
-    /// `caBundle` of its authority.
+    /// The `caBundle` with the server's authority.
     pub bundle: String,
     calls: Arc<Mutex<Vec<Call>>>,
     answers: Arc<Mutex<Answers>>,
@@ -86,7 +86,7 @@ fn acceptor(
     TlsAcceptor::from(Arc::new(config))
 }
 
-/// A certificate that is its own authority.
+/// A self-signed certificate.
 fn own_certificate() -> (String, TlsAcceptor) {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
@@ -101,12 +101,12 @@ impl Hook {
         Self::with(certificates(&["127.0.0.1", "hook.default.svc"])).await
     }
 
-    /// With a certificate that is itself the `caBundle`.
+    /// A server with a self-signed certificate as `caBundle`.
     pub async fn with_own_certificate() -> Self {
         Self::with(own_certificate()).await
     }
 
-    /// With a certificate that is the `caBundle`, without its authority.
+    /// A server with its certificate as `caBundle`, without its authority.
     pub async fn with_lone_certificate() -> Self {
         Self::with(lone_certificate()).await
     }
@@ -142,7 +142,7 @@ impl Hook {
         hook
     }
 
-    /// Answers reviews at a path with a `response`; its uid is added.
+    /// Answers reviews at a path with a `response`, to which the uid is added.
     pub fn on(&self, path: &str, answer: impl Fn(&Value) -> Value + Send + Sync + 'static) {
         self.on_async(path, move |request| {
             let answer = answer(&request);
@@ -173,7 +173,7 @@ impl Hook {
         calls.iter().map(path).collect()
     }
 
-    /// Forgets the calls so far.
+    /// Removes the recorded calls.
     pub fn clear(&self) {
         self.calls.lock().unwrap().clear();
     }

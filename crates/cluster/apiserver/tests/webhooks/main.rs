@@ -30,7 +30,7 @@ async fn configure(server: &Server, kind: &str, name: &str, webhooks: &[Value]) 
     assert_eq!(answer.code, 201, "{}", answer.text());
 }
 
-/// A webhook with some of its fields replaced.
+/// Replaces some fields of a webhook.
 fn with(mut webhook: Value, fields: Value) -> Value {
     let fields = fields.as_object().unwrap().clone();
     webhook.as_object_mut().unwrap().extend(fields);

@@ -1,4 +1,4 @@
-//! Which webhooks a request matches: selectors, match policies, match conditions.
+//! The webhooks that a request matches: selectors, match policies, match conditions.
 
 use serde_json::json;
 

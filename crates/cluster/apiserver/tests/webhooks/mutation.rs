@@ -139,7 +139,7 @@ async fn mutated_objects_get_defaults_and_are_validated() {
         json!({"metadata": {"name": "b"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
     let refused = server.post(PODS, &body).await;
     assert_eq!(refused.code, 422, "{}", refused.text());
-    // Invalid objects do not reach validating webhooks, existing ones do.
+    // Invalid objects do not reach validating webhooks. Objects whose name already exists do.
     assert_eq!(hook.paths(), ["/add"]);
     hook.clear();
     hook.on("/add", |_| json!({"allowed": true}));

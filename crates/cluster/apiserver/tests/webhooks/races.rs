@@ -67,7 +67,7 @@ fn bound(name: &str, kind: &str, role: &str) -> Value {
     })
 }
 
-/// A user who may write everything that the tests write, and has the rights of the role `own`.
+/// A user who may send all writes of the tests, and has the permissions of the role `own`.
 async fn server() -> Server {
     let server = Server::new();
     let verbs = ["get", "create", "update", "patch"];
@@ -102,7 +102,7 @@ async fn server() -> Server {
 }
 
 /// Sends a write, and makes a change when its webhook is called first. Returns the code and the
-/// message of the response, and how often the webhook was called.
+/// message of the response, and the number of calls of the webhook.
 async fn race(server: &Server, write: &Write, change: Change) -> (u16, String, usize) {
     let hook = Hook::start().await;
     let operations = ["CREATE", "UPDATE"];
@@ -230,7 +230,7 @@ async fn rights_that_were_revoked_meanwhile_cannot_be_granted() {
             );
         }
     }
-    // Other changes do not matter.
+    // Other changes have no effect.
     for write in &writes {
         let server = server().await;
         let change = ("POST", CONFIG_MAPS.to_owned(), config_map("unrelated"));
@@ -243,7 +243,7 @@ async fn rights_that_were_revoked_meanwhile_cannot_be_granted() {
         );
         assert_eq!(calls, 1);
     }
-    // The right to bind was given meanwhile: the write is reviewed again, and possible.
+    // The permission to bind was granted meanwhile: the write is reviewed again, and allowed.
     let server = server().await;
     let change = (
         "PATCH",
@@ -367,7 +367,7 @@ async fn limits_of_a_namespace_apply_from_the_time_of_the_write() {
         assert_eq!(code, 403, "{message}");
         assert!(message.contains(text), "{message}");
     }
-    // A change of a pod, too.
+    // The same for a change of a pod.
     let server = server().await;
     create(&server, PODS, pod).await;
     let change = ("PATCH", "/api/v1/namespaces/default".to_owned(), enforced);

@@ -19,7 +19,7 @@ const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 const TOKEN: &str = "/api/v1/namespaces/default/serviceaccounts/default/token";
 
-/// A request to a subresource, and how webhooks see it.
+/// A request to a subresource, and the review that webhooks receive.
 struct Case {
     method: &'static str,
     path: String,

@@ -1,5 +1,4 @@
-//! The roles and bindings of the cluster, indexed by the users and groups that they
-//! name.
+//! The roles and bindings of the cluster, indexed by the users and groups that they name.
 
 mod objects;
 #[cfg(test)]
@@ -85,9 +84,9 @@ impl Index {
         index
     }
 
-    /// Calls `visit` with each rule that applies to a user in a namespace (empty
-    /// for requests outside namespaces) and the binding that it comes from, or
-    /// with the reference to a role that does not exist. Ends when it returns false.
+    /// Calls `visit` with each rule that applies to a user in a namespace (empty for requests
+    /// outside namespaces) and the binding that it comes from, or with the reference to a role that
+    /// does not exist. Ends when `visit` returns false.
     fn visit<'a>(
         &'a self,
         user: &User,
@@ -113,8 +112,8 @@ impl Index {
         }
     }
 
-    /// The rules of the role that a binding in a namespace (empty for
-    /// ClusterRoleBindings) refers to; `None` if there is no such role.
+    /// The rules of the role that a binding in a namespace (empty for ClusterRoleBindings) refers
+    /// to; `None` if the role does not exist.
     pub(super) fn rules_of(&self, role: &RoleRef, namespace: &str) -> Option<&[Rule]> {
         let namespace = match &*role.kind {
             "ClusterRole" => "",
@@ -139,7 +138,7 @@ impl Index {
         (rules, errors)
     }
 
-    /// Decides whether a user may do what a request asks for.
+    /// Decides if a user may send a request.
     pub(crate) fn decide(&self, user: &User, request: &Attributes) -> super::Decision {
         if user.is_master() {
             return super::Decision::allowed(String::new());
@@ -176,7 +175,7 @@ impl Index {
     }
 }
 
-/// Joins different errors, as Kubernetes does; `None` if there are none.
+/// Joins different errors in the form of Kubernetes; `None` if the list is empty.
 pub(crate) fn joined(errors: &[String]) -> Option<String> {
     let mut different: Vec<&str> = Vec::new();
     for error in errors {
@@ -208,7 +207,7 @@ impl Bindings {
         self.all.push(binding);
     }
 
-    /// The bindings that name a user or one of the user's groups, in order.
+    /// The bindings that name a user or a group of the user, in order.
     fn of(&self, user: &User) -> impl Iterator<Item = &Binding> {
         let mut places: Vec<usize> = Vec::new();
         places.extend(self.of_user.get(&user.name).into_iter().flatten());

@@ -1,4 +1,4 @@
-//! The facts of roles and bindings that decide.
+//! The fields of roles and bindings that decide about permissions.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,19 +36,19 @@ struct AggregationRule {
 }
 
 impl RoleFacts {
-    /// Whether the role gathers the rules of other roles.
+    /// Returns true if the role aggregates the rules of other roles.
     pub(crate) fn has_aggregation_rule(&self) -> bool {
         let rule = self.aggregation_rule.as_ref();
         rule.is_some_and(|rule| !rule.cluster_role_selectors.is_empty())
     }
 }
 
-/// Reads the facts of a role in a request.
+/// Reads the relevant fields of a role in a request.
 pub(crate) fn role_of(object: &Value) -> Result<RoleFacts, serde_json::Error> {
     RoleFacts::deserialize(object)
 }
 
-/// Reads the facts of a binding in a request.
+/// Reads the relevant fields of a binding in a request.
 pub(crate) fn binding_of(object: &Value) -> Result<RoleRef, serde_json::Error> {
     RoleRef::deserialize(&object["roleRef"])
 }
@@ -87,7 +87,7 @@ pub(crate) struct RoleRef {
 }
 
 impl RoleRef {
-    /// The error that the role does not exist, as Kubernetes' authorizer reports it.
+    /// The error that the role does not exist, in the words of Kubernetes' authorizer.
     pub(super) fn not_found(&self) -> String {
         let kind = self.kind.to_ascii_lowercase();
         format!("{kind}.{GROUP} {:?} not found", self.name)
@@ -152,7 +152,7 @@ impl Binding {
 }
 
 impl Subject {
-    /// The namespace of a service account; by default, that of the binding.
+    /// The namespace of a service account. It defaults to the namespace of the binding.
     fn namespace<'a>(&'a self, of_binding: &'a str) -> &'a str {
         match self.namespace.as_str() {
             "" => of_binding,
@@ -160,7 +160,7 @@ impl Subject {
         }
     }
 
-    /// The name of the user or group, and whether it is a group.
+    /// The name of the user or group, and true for a group.
     pub(super) fn user_or_group(&self, of_binding: &str) -> Option<(bool, String)> {
         match self.kind.as_str() {
             "User" => Some((false, self.name.clone())),

@@ -1,4 +1,4 @@
-//! The index decides as Kubernetes' rules do when applied one after the other.
+//! The index decides like Kubernetes' rules that are applied one after the other.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! Keeps the relations of nodes up to date: reads the changes of pods and volumes since
-//! the last request that needed them. If no node sends requests, nothing is read.
+//! Keeps the relations of nodes up to date: reads the changes of pods and volumes since the last
+//! request that needed them. If no node sends requests, changes are not read.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use longshore_model::KindInfo;
 
 use super::{graph::Graph, pod::PodUse, volume::Volume};
 
-/// How often the objects of a kind are read again if changes were compacted meanwhile.
+/// Number of times that the objects of a kind are read again if changes were compacted meanwhile.
 const MAX_ATTEMPTS: usize = 3;
 
 /// The pods and volumes of a cluster, read until their last known changes.
@@ -25,9 +25,9 @@ struct Source {
     kind: Arc<KindInfo>,
     /// `None` before the first read, and after an error.
     watch: Option<Watch>,
-    /// Forgets all objects of the kind.
+    /// Removes all objects of the kind.
     clear: fn(&mut Graph),
-    /// Records the last state of an object, and whether it exists.
+    /// Records the last state of an object, and if it exists.
     record: fn(&mut Graph, &Object, bool),
 }
 
@@ -55,8 +55,8 @@ impl Feed {
         kinds.collect()
     }
 
-    /// Reads all changes until now. Returns false if they cannot be read: then nothing is
-    /// known about the objects of this kind.
+    /// Reads all changes until now. Returns false if they cannot be read: then no objects of this
+    /// kind are known.
     pub(super) fn catch_up(&mut self, engine: &Engine) -> bool {
         let mut is_current = true;
         for source in &mut self.sources {
@@ -97,7 +97,7 @@ impl Source {
                     (self.record)(graph, &object, true);
                 }
                 WatchEvent::Deleted(object) => (self.record)(graph, &object, false),
-                // Neither is sent without being requested.
+                // These events are only sent on request.
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
-//! Which nodes use which objects: through their pods, and Secrets also through the volumes
-//! that are bound to claims of their pods. Pure.
+//! The objects that each node uses: through its pods, and Secrets also through the volumes that are
+//! bound to claims of its pods. Pure.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +20,7 @@ struct Pod {
 pub(super) struct Graph {
     /// By namespace and name.
     pods: HashMap<(Box<str>, Box<str>), Pod>,
-    /// For each object, how many pods of which nodes use it.
+    /// For each object, the number of pods that use it, by node.
     nodes_of: HashMap<Arc<Target>, HashMap<Box<str>, usize>>,
     volumes: HashMap<Box<str>, Volume>,
     /// The volumes that use a Secret.
@@ -28,12 +28,12 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// Whether a node uses an object.
+    /// Returns true if a node uses an object.
     pub(super) fn is_used(&self, node: &str, target: &Target) -> bool {
         if self.is_used_by_pods(node, target) {
             return true;
         }
-        // The volumes that share a Secret are few compared to the pods.
+        // Few volumes share a Secret, compared to the number of pods.
         let volumes = self.volumes_of.get(target).into_iter().flatten();
         let mut volumes = volumes.filter_map(|name| self.volumes.get(name));
         volumes.any(|volume| self.is_used_by_pods(node, &volume.claim))
@@ -44,7 +44,7 @@ impl Graph {
         nodes.is_some_and(|nodes| nodes.contains_key(node))
     }
 
-    /// Sets what a pod uses; `None` if it is deleted or not bound to a node.
+    /// Sets the objects that a pod uses; `None` if it is deleted or not bound to a node.
     pub(super) fn set_pod(&mut self, namespace: &str, name: &str, pod: Option<PodUse>) {
         let key = (namespace.into(), name.into());
         if let (Some(known), Some(pod)) = (self.pods.get(&key), &pod) {
@@ -68,7 +68,7 @@ impl Graph {
 
     /// Counts a use of an object by a pod of a node.
     fn acquire(&mut self, target: Target, node: &str) -> Arc<Target> {
-        // Pods share the targets, and most pods use the same ones.
+        // Pods share the targets, and most pods use the same objects.
         let target = match self.nodes_of.get_key_value(&target) {
             Some((known, _)) => known.clone(),
             None => Arc::new(target),
@@ -98,7 +98,7 @@ impl Graph {
         }
     }
 
-    /// Sets what a volume uses; `None` if it is deleted or not bound to a claim.
+    /// Sets the objects that a volume uses; `None` if it is deleted or not bound to a claim.
     pub(super) fn set_volume(&mut self, name: &str, volume: Option<Volume>) {
         if self.volumes.get(name) == volume.as_ref() {
             return;
@@ -133,7 +133,7 @@ impl Graph {
         self.volumes_of.clear();
     }
 
-    /// Whether nothing is known.
+    /// Returns true if the graph is empty.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty()

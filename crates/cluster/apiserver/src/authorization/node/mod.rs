@@ -1,6 +1,6 @@
-//! The node authorizer: decides what nodes may do, as that of Kubernetes does. A node may
-//! read the Secrets, ConfigMaps, claims, volumes and accounts of pods that are bound to it,
-//! and has its own Node, Lease and CSINode. What it does not allow, roles may allow.
+//! The node authorizer: decides which requests nodes may send, like Kubernetes' node authorizer. A
+//! node may read the Secrets, ConfigMaps, claims, volumes and accounts of pods that are bound to
+//! it, and write its own Node, Lease and CSINode. Roles may allow further requests.
 
 mod feed;
 mod graph;
@@ -52,14 +52,15 @@ impl NodeAuthorizer {
         }
     }
 
-    /// Decides whether a node may do what a request asks for.
+    /// Decides if a node may send a request.
     pub(super) fn decide(&self, node: &str, request: &Attributes) -> Verdict {
         rules::decide(node, request, |related, namespace, name| {
             self.is_related(node, related, (namespace, name))
         })
     }
 
-    /// Whether a decision about a request has to read changes of pods and volumes first.
+    /// Returns true if changes of pods and volumes have to be read before a decision about a
+    /// request.
     pub(super) fn is_behind(&self, request: &Attributes) -> bool {
         rules::needs_graph(request) && self.seen.load(Ordering::Acquire) < self.last_change()
     }
@@ -70,14 +71,14 @@ impl NodeAuthorizer {
     }
 
     fn last_change(&self) -> u64 {
-        // Zero means that nothing was read yet.
+        // Zero means that the feed has not been read yet.
         self.engine.last_change(&self.kinds).max(1)
     }
 
     /// The feed, with all changes until now.
     fn current(&self) -> MutexGuard<'_, Feed> {
         let mut feed = self.feed.lock().unwrap_or_else(PoisonError::into_inner);
-        // Read before the changes: one in between is read again, which changes nothing.
+        // Read before the changes: a change in between is read again, which has no effect.
         let last_change = self.last_change();
         if self.seen.load(Ordering::Acquire) < last_change && feed.catch_up(&self.engine) {
             self.seen.store(last_change, Ordering::Release);
@@ -112,7 +113,7 @@ impl NodeAuthorizer {
             .is_used(node, &Target::new(used, namespace, name))
     }
 
-    /// Whether a volume is bound to a claim of one of the node's pods.
+    /// Returns true if a volume is bound to a claim of a pod of the node.
     fn has_volume(&self, node: &str, name: &str) -> bool {
         let Some(json) = self.read("", "persistentvolumes", ("", name)) else {
             return false;
@@ -123,7 +124,7 @@ impl NodeAuthorizer {
         }
     }
 
-    /// Whether an object has the node in `spec.nodeName`.
+    /// Returns true if an object has the node in `spec.nodeName`.
     fn names_node(&self, group: &str, plural: &str, place: (&str, &str), node: &str) -> bool {
         #[derive(Deserialize)]
         struct Facts {

@@ -1,4 +1,4 @@
-//! What a pod uses, for the permissions of its node. Pure.
+//! The objects that a pod uses, for the permissions of its node. Pure.
 
 use longshore_builtin::PodReferences;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(crate) fn claim_of(volume: &Value, pod: &str) -> Option<String> {
     Some(format!("{pod}-{name}"))
 }
 
-/// What a pod uses, and its node.
+/// The objects that a pod uses, and its node.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct PodUse {
     pub(super) node: Box<str>,
@@ -27,8 +27,8 @@ pub(super) struct PodUse {
 }
 
 impl PodUse {
-    /// What a pod uses; `None` if it is not bound to a node. A mirror pod uses nothing, so
-    /// that no node can give itself permissions.
+    /// Returns the objects that a pod uses; `None` if it is not bound to a node. The list is empty
+    /// for a mirror pod, so that a node cannot give itself permissions.
     pub(super) fn of(facts: &PodReferences, namespace: &str, pod: &str) -> Option<Self> {
         if facts.node().is_empty() {
             return None;

@@ -4,15 +4,15 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use crate::authorization::{attributes::Attributes, policy, rule::Rule};
 
-/// What the node authorizer says about a request.
+/// The decision of the node authorizer about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::authorization) enum Verdict {
     Allowed,
-    /// Others decide. The reason may be empty.
+    /// Other authorizers decide. The reason may be empty.
     NoOpinion(Cow<'static, str>),
 }
 
-/// An object that a node may read because of its relation to the node.
+/// A kind of objects that a node may read because they are related to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Related {
     Secret,
@@ -48,8 +48,8 @@ struct Request<'a, F> {
     is_related: F,
 }
 
-/// Decides whether a node may do what a request asks for. `is_related` says whether an
-/// object, with its namespace and name, has a relation to the node.
+/// Decides if a node may send a request. `is_related` returns true if an object, given by namespace
+/// and name, is related to the node.
 pub(super) fn decide(
     node: &str,
     request: &Attributes,
@@ -88,7 +88,7 @@ pub(super) fn decide(
     }
 }
 
-/// Whether the decision about a request depends on the pods of a node.
+/// Returns true if the decision about a request depends on the pods of a node.
 pub(super) fn needs_graph(request: &Attributes) -> bool {
     let resource = (request.group.as_str(), request.resource.as_str());
     matches!(
@@ -142,7 +142,7 @@ impl<F: Fn(Related, &str, &str) -> bool> Request<'_, F> {
         self.if_related(related)
     }
 
-    /// Lists and watches are allowed if they select one object.
+    /// Allows gets, and lists and watches that select one object.
     fn read_one(&self, related: Related) -> Verdict {
         if !matches!(self.of.verb.as_str(), "get" | "list" | "watch") {
             return denied("can only read resources of this type");
@@ -208,13 +208,13 @@ impl<F: Fn(Related, &str, &str) -> bool> Request<'_, F> {
         Verdict::Allowed
     }
 
-    /// Whether the verb is one of those that a node has for its own objects.
+    /// Returns true if the verb is permitted for the node's own objects.
     fn writes_own(&self) -> bool {
         let verb = self.of.verb.as_str();
         matches!(verb, "get" | "create" | "update" | "patch" | "delete")
     }
 
-    /// Whether the request selects objects of the node.
+    /// Returns true if the request selects objects of the node.
     fn selects_own(&self) -> bool {
         self.of.fields.requires(NODE_FIELD, self.node)
     }

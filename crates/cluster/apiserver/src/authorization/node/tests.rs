@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{authorization::Attributes, query::Query};
 
-/// What the node authorizer says about a request of the node `n`, to which objects with the
-/// name `mine` in the namespace `a`, or in no namespace, are related.
+/// The decision of the node authorizer about a request of the node `n`. Objects with the name
+/// `mine` in the namespace `a`, or in no namespace, are related to the node.
 fn ask(method: &str, path: &str) -> Verdict {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let query = Query::parse(Some(query)).unwrap();
@@ -363,7 +363,7 @@ fn an_unknown_node_may_do_nothing() {
     assert_eq!(verdict, reason("unknown node for user \"system:node:\""));
 }
 
-/// The questions about relations that need the pods are announced.
+/// `needs_graph` is true for all requests whose decision depends on pods.
 #[test]
 fn only_announced_questions_need_pods() {
     for (resource, related) in [
@@ -454,7 +454,7 @@ fn references_of_pods() {
         pod["spec"]["nodeName"] = "n".into();
         let found = used(&pod).unwrap();
         assert_eq!((&*found.node, found.targets), ("n", targets(kind, names)));
-        // A mirror pod gives its node nothing.
+        // A mirror pod does not give its node permissions.
         pod["metadata"] = json!({"annotations": {"kubernetes.io/config.mirror": "x"}});
         assert_eq!(used(&pod).unwrap().targets, []);
     }
@@ -510,7 +510,7 @@ fn references_of_volumes() {
             json!({"azureFile": {"secretName": "s", "secretNamespace": "b"}}),
             vec![secret("b", "s")],
         ),
-        // Only those that a node needs.
+        // Only the Secrets that a node needs.
         (
             json!({"csi": {
                 "controllerPublishSecretRef": {"name": "no", "namespace": "b"},
@@ -558,7 +558,7 @@ fn secrets_of_volumes_are_used_through_claims() {
 }
 
 proptest! {
-    /// After any changes, a node uses what its pods use, and nothing remains of deleted pods.
+    /// After any changes, a node uses the objects that its pods use. Deleted pods leave no entries.
     #[test]
     fn relations_follow_the_pods(
         changes in prop::collection::vec(

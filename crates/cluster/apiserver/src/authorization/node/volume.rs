@@ -1,4 +1,4 @@
-//! What a PersistentVolume refers to. Pure.
+//! The objects that a PersistentVolume refers to. Pure.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(super) struct Volume {
     pub(super) secrets: Vec<Target>,
 }
 
-/// The sources with a reference to a Secret, and the field with the reference.
+/// The sources that refer to a Secret, and the field with the reference.
 const SECRET_FIELDS: &[(&str, &str)] = &[
     ("cephfs", "secretRef"),
     ("cinder", "secretRef"),
@@ -27,7 +27,7 @@ const SECRET_FIELDS: &[(&str, &str)] = &[
     ("csi", "nodeExpandSecretRef"),
 ];
 
-/// The sources whose references without a namespace are in that of the claim.
+/// The sources whose references without a namespace refer to the claim's namespace.
 const IN_NAMESPACE_OF_CLAIM: &[&str] = &["cephfs", "flexVolume", "rbd", "scaleIO", "iscsi"];
 
 impl Volume {

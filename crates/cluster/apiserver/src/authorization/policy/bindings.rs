@@ -16,7 +16,7 @@ use DefaultSubject::{Account, Group, User};
 const AUTHENTICATED: DefaultSubject = Group("system:authenticated");
 const ACCOUNTS: DefaultSubject = Group("system:serviceaccounts");
 
-/// The ClusterRoleBindings. Each has the name of its role.
+/// The ClusterRoleBindings. Each has the name of the role that it refers to.
 pub(super) static CLUSTER: &[(&str, &[DefaultSubject])] = &[
     ("cluster-admin", &[Group("system:masters")]),
     ("system:basic-user", &[AUTHENTICATED]),

@@ -1,5 +1,4 @@
-//! The ClusterRoles of Kubernetes' controllers. Each is bound to a service account in
-//! kube-system.
+//! The ClusterRoles of Kubernetes' controllers. Each is bound to a service account in kube-system.
 
 use super::table::{DefaultRole, named, on, role};
 

@@ -28,8 +28,8 @@ pub(super) fn node_rules() -> Vec<Rule> {
     rules.map(table::DefaultRule::rule).collect()
 }
 
-/// Creates the default objects that are missing and updates those that lack
-/// permissions or subjects.
+/// Creates the missing default objects, and updates default objects that lack permissions or
+/// subjects.
 pub(crate) async fn ensure(engine: &Engine) -> Result<(), Error> {
     let mut missing = Vec::new();
     for default in objects::all() {

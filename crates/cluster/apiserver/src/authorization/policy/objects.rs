@@ -101,8 +101,7 @@ fn metadata(name: &str, added_to: Option<&str>) -> Value {
     json!({"name": name, "annotations": {AUTO_UPDATE: "true"}, "labels": labels})
 }
 
-/// A ClusterRole. An aggregated one already has the rules that the controller
-/// would gather.
+/// A ClusterRole. An aggregated role already has the rules that the controller would aggregate.
 fn cluster_role(role: &DefaultRole) -> Value {
     let metadata = metadata(role.name, role.added_to);
     let Some(selected) = role.gathers else {
@@ -116,8 +115,8 @@ fn cluster_role(role: &DefaultRole) -> Value {
     })
 }
 
-/// The rules of the roles that are added to an aggregated role, in the order of
-/// their names, without repetitions.
+/// The rules of the roles that are added to an aggregated role, in the order of their names,
+/// without repetitions.
 fn gathered(to: &str) -> Vec<Rule> {
     let mut added: Vec<&DefaultRole> = cluster_roles()
         .filter(|role| role.added_to == Some(to))

@@ -1,4 +1,4 @@
-//! Which changes bring a stored role or binding up to date with its default. As in
+//! Finds the changes that bring a stored role or binding up to date with its default. As in
 //! Kubernetes, permissions and subjects that others added are kept.
 
 use serde_json::{Map, Value};
@@ -15,8 +15,7 @@ pub(super) enum Change {
     None,
     /// Store this object.
     Update(Value),
-    /// Delete the object and create its default: the role of a binding cannot be
-    /// changed.
+    /// Delete the object and create its default: the role of a binding cannot be changed.
     Recreate,
 }
 
@@ -75,7 +74,7 @@ fn add_rules(object: &mut Value, stored: &Value, default: &Value) {
         return;
     };
     if !default["aggregationRule"].is_null() && !stored["aggregationRule"].is_null() {
-        // The controller gathers the rules.
+        // The controller aggregates the rules.
         return;
     }
     let owned: Vec<&Rule> = own.rules.iter().collect();

@@ -8,9 +8,9 @@ use crate::authorization::rule::Rule;
 pub(super) struct DefaultRole {
     pub(super) name: &'static str,
     pub(super) rules: &'static [DefaultRule],
-    /// The aggregated role that gathers the rules of this one.
+    /// The aggregated role to which the rules of this role are added.
     pub(super) added_to: Option<&'static str>,
-    /// Which rules this role gathers, if it is aggregated.
+    /// The rules that this role aggregates, if it is aggregated.
     pub(super) gathers: Option<&'static str>,
 }
 

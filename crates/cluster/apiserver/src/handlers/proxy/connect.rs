@@ -9,7 +9,7 @@ use tokio_rustls::TlsConnector;
 use super::pods::Destination;
 use crate::{call::Call, input::RequestBody, remote::trust};
 
-/// Sends a request over a connection of its own. The error is the problem.
+/// Sends a request over a new connection. The error is the problem.
 pub(super) async fn send(
     call: &Call,
     destination: &Destination,
@@ -22,8 +22,7 @@ pub(super) async fn send(
     if !is_tls {
         return exchange(TokioIo::new(connection), request).await;
     }
-    // Pods have no certificates that this server could verify, and no credentials are
-    // sent to them.
+    // Pods have no certificates that this server could verify, and no credentials are sent to them.
     let config = trust::any(None)?;
     let name = destination.authority();
     let name = name.split(':').next().unwrap_or_default().to_owned();

@@ -1,17 +1,17 @@
 //! Finds the links of an HTML page while it is received, and rewrites them. Pure.
 //!
-//! It reads tags as the HTML standard splits them, and copies everything else. Its memory is
-//! bounded by the length of the longest link.
+//! The parser splits tags like the HTML standard, and copies all other text. Its memory is bounded
+//! by the length of the longest link.
 
 use super::links::Links;
 
-/// Length in bytes of a longer value of an attribute, which is copied as it is.
+/// Maximum length in bytes of an attribute's value. Longer values are copied unchanged.
 const VALUE_LIMIT: usize = 16 << 10;
 
-/// Length in bytes from which names of elements and attributes are not compared.
+/// Maximum length in bytes of names that are compared with elements and attributes.
 const NAME_LIMIT: usize = 16;
 
-/// Elements with attributes that contain a URL, as Kubernetes rewrites them.
+/// Elements with attributes that contain a URL. Kubernetes rewrites the same attributes.
 const LINKS: [(&str, &[&str]); 25] = [
     ("a", &["href"]),
     ("applet", &["codebase"]),
@@ -53,7 +53,7 @@ const RAW: [&str; 9] = [
     "xmp",
 ];
 
-/// Where in the page the next byte is.
+/// The position of the next byte in the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Text,
@@ -70,11 +70,11 @@ enum State {
     Name,
     AfterName,
     BeforeValue,
-    /// In a value, until this quote; without one, until a space or `>`.
+    /// In a value, until this quote; without a quote, until a space or `>`.
     Value(Option<u8>),
-    /// In the content of an element of [`RAW`], after so many bytes of `</`.
+    /// In the content of an element of [`RAW`], after this many bytes of `</`.
     Raw(u8),
-    /// In the content of such an element, after `</` and part of its name.
+    /// In the content of an element of [`RAW`], after `</` and part of a name.
     RawEnd,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Page {
     value: Vec<u8>,
 }
 
-/// A name in lowercase, as far as it is compared.
+/// The part of a name that is compared, in lowercase.
 #[derive(Debug, Default)]
 struct Name(Vec<u8>);
 
@@ -122,7 +122,7 @@ impl Page {
         }
     }
 
-    /// Reads a part of the page, and returns what can be sent.
+    /// Reads a part of the page, and returns the part that can be sent.
     pub(super) fn write(&mut self, part: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(part.len());
         for byte in part {
@@ -245,7 +245,7 @@ impl Page {
         self.value.push(byte);
         if self.value.len() > VALUE_LIMIT {
             out.append(&mut self.value);
-            // The rest of the value is not the begin of a URL.
+            // The rest of the value is not the beginning of a URL.
             self.name.0.clear();
         }
     }
@@ -291,7 +291,7 @@ mod tests {
         let mut page = page();
         let mut out = page.write(text.as_bytes());
         out.extend(page.finish());
-        // The parts in which a page is received do not matter.
+        // The result does not depend on the parts in which a page is received.
         let (mut page, mut bytewise) = (self::page(), Vec::new());
         for byte in text.bytes() {
             bytewise.extend(page.write(&[byte]));

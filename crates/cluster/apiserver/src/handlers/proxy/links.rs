@@ -1,4 +1,4 @@
-//! Links that lead through the proxy: where a URL in a response of a pod leads. Pure.
+//! Finds links that must lead through the proxy, in URLs of a pod's response. Pure.
 
 /// The path of the proxy, and the hosts whose URLs lead to the pod.
 #[derive(Debug, Clone)]
@@ -12,11 +12,11 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// Returns the URL that leads through the proxy to the same page; `None` if `url` does so
-    /// already, is relative to its page, or leads elsewhere.
+    /// Returns the URL that leads through the proxy to the same page; `None` if `url` already does,
+    /// is relative to its page, or leads elsewhere.
     ///
-    /// As in Kubernetes, a URL of the pod becomes a path, and one of the host of the request
-    /// keeps its host.
+    /// As in Kubernetes, a URL of the pod becomes a path, and a URL with the request's host keeps
+    /// the host.
     pub(super) fn rewrite(&self, url: &str) -> Option<String> {
         let (host, path) = split(url)?;
         let begin = match host {
@@ -36,8 +36,8 @@ impl Links {
     }
 }
 
-/// Splits a URL into its host, if it has one, and its absolute path with all that follows;
-/// `None` without an absolute path.
+/// Splits a URL into its host, if it has one, and its absolute path with the rest; `None` without
+/// an absolute path.
 fn split(url: &str) -> Option<(Option<&str>, &str)> {
     let after_scheme = match url.find(':') {
         Some(at) if is_scheme(&url[..at]) => url.get(at.saturating_add(1)..)?,

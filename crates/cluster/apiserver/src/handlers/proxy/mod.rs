@@ -70,7 +70,7 @@ fn client_host(call: &Call) -> Option<String> {
     header.or_else(|| call.authority.as_ref().map(ToString::to_string))
 }
 
-/// Leads to the root of the pod's server: relative links of its pages need the slash.
+/// Redirects to the root of the pod's server, because relative links of its pages need the slash.
 fn redirect(call: &Call, prefix: &str) -> Reply {
     let mut location = format!("{prefix}/");
     call.query.append_to(&mut location);
@@ -81,7 +81,7 @@ fn redirect(call: &Call, prefix: &str) -> Reply {
     Ok(response)
 }
 
-/// The request for the pod. As in Kubernetes, the pod gets the host that the client has sent.
+/// The request for the pod. As in Kubernetes, the pod receives the host that the client has sent.
 fn request(
     call: &Call,
     links: &Links,

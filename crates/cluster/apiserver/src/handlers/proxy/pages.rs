@@ -23,7 +23,7 @@ const CROSS_ORIGIN: [&str; 4] = [
     "access-control-allow-origin",
 ];
 
-/// Rewrites the redirect or the links of a page, as Kubernetes does.
+/// Rewrites the redirect or the links of a page, like Kubernetes.
 pub(super) fn through_proxy(mut response: Response<Body>, links: Links) -> Response<Body> {
     let headers = response.headers_mut();
     for name in CROSS_ORIGIN {
@@ -47,13 +47,13 @@ pub(super) fn through_proxy(mut response: Response<Body>, links: Links) -> Respo
     })
 }
 
-/// What returns the text of a page.
+/// A decoder for the text of a page.
 enum Decoder {
     Plain,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
 }
 
-/// Returns the decoder of a page; `None` if the response is none, or has an unknown encoding.
+/// Returns the decoder of a page; `None` if the response is not a page, or has an unknown encoding.
 fn decoder(headers: &HeaderMap) -> Option<Decoder> {
     let text = |name| {
         let value = headers.get(name).map(HeaderValue::to_str);
@@ -101,7 +101,7 @@ struct Reading {
     parts: BoxStream<'static, io::Result<Option<Bytes>>>,
     decoder: Decoder,
     page: Page,
-    /// What has been received and not decoded.
+    /// The bytes that have been received but not decoded.
     received: Bytes,
 }
 

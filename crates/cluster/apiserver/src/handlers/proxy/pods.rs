@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::location::Location;
 use crate::{call::Call, status_error::StatusError};
 
-/// Label of an EndpointSlice with the name of its Service.
+/// Label of an EndpointSlice that names its Service.
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 
 /// A port of a pod.
@@ -61,7 +61,7 @@ fn get(
     Ok(engine.get(&kind, Some(namespace), name, ReadVersion::Latest)?)
 }
 
-/// The port of a pod: without a number, its first port, or that of the scheme.
+/// The port of a pod. Without a number, it is the pod's first port, or the port of the scheme.
 pub(super) fn of_pod(
     call: &Call,
     namespace: &str,
@@ -128,8 +128,8 @@ pub(super) fn of_service(
     candidates.into_iter().nth(chosen).ok_or_else(none)
 }
 
-/// The destination of a ready endpoint. As in Kubernetes, requests are forwarded
-/// only to addresses of pods, so that an EndpointSlice cannot name others.
+/// The destination of a ready endpoint. As in Kubernetes, requests are forwarded only to addresses
+/// of pods, so that an EndpointSlice cannot name other addresses.
 fn destination(call: &Call, namespace: &str, endpoint: &Value, port: u16) -> Option<Destination> {
     let target = &endpoint["targetRef"];
     if endpoint["conditions"]["ready"] == false || target["kind"] != "Pod" {

@@ -90,7 +90,7 @@ impl FaultRule {
         }
     }
 
-    /// Whether the rule matches a request.
+    /// Returns true if the rule matches a request.
     pub(super) fn matches(&self, attributes: &Attributes<'_>) -> bool {
         let Match {
             verbs,
@@ -127,8 +127,8 @@ impl FaultRule {
             })
     }
 
-    /// Whether the rule applies to the next matching request, after `matched`
-    /// earlier ones, `fired` of which it applied to.
+    /// Returns true if the rule applies to the next matching request. `matched` is the number of
+    /// earlier matching requests, and `fired` the number of requests that the rule applied to.
     pub(super) fn applies(&self, matched: u64, fired: u64) -> bool {
         matched >= self.skip
             && self.times.is_none_or(|times| fired < times)

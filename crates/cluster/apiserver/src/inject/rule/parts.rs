@@ -97,7 +97,7 @@ pub enum WatchEnd {
     Garble,
 }
 
-/// Why a rule is invalid.
+/// The reason why a rule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
@@ -106,10 +106,10 @@ pub enum FaultError {
     Invalid {
         /// The JSON name of the field.
         field: &'static str,
-        /// What the value must be.
+        /// The requirement on the value.
         why: &'static str,
     },
-    /// There are too many rules.
+    /// The maximum number of rules is reached.
     #[error("there are {} faults already: remove some", crate::inject::MOST_FAULTS)]
     TooMany,
 }

@@ -1,4 +1,4 @@
-//! Where a webhook is: a URL, or a Service of the cluster.
+//! The location of a webhook: a URL, or a Service of the cluster.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,8 +18,8 @@ const DEFAULT_PORT: u16 = 443;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Address {
     target: Target,
-    /// The certificates that are trusted, in PEM format. If empty, those of
-    /// public authorities are.
+    /// The trusted certificates, in PEM format. If empty, the certificates of public authorities
+    /// are trusted.
     pub(super) bundle: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl Address {
         name.map_err(|_| format!("{host:?} is neither a DNS name nor an address"))
     }
 
-    /// Returns the sockets to connect to, any of which serves the webhook.
+    /// Returns the sockets to connect to. Each of them serves the webhook.
     pub(super) async fn resolve(&self, engine: &Engine) -> Result<Vec<SocketAddr>, String> {
         match &self.target {
             Target::Url(url) => {
@@ -128,8 +128,7 @@ fn host_and_port(url: &str) -> Result<(String, u16), String> {
     Ok((host.to_owned(), uri.port_u16().unwrap_or(DEFAULT_PORT)))
 }
 
-/// A path without empty segments, dots and a slash at its end, as client-go
-/// requests it.
+/// A path without empty segments, dots and a trailing slash, in the form that client-go requests.
 fn cleaned(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path.split('/') {

@@ -1,5 +1,5 @@
-//! Connections to webhooks: HTTP/1.1 over TLS, as from an API server. Idle ones
-//! are kept for later calls.
+//! Connections to webhooks: HTTP/1.1 over TLS, like an API server's. Idle connections are kept for
+//! later calls.
 
 use std::{
     net::SocketAddr,
@@ -18,7 +18,7 @@ use crate::remote::connect;
 /// Number of idle connections that are kept for a webhook.
 const MAX_IDLE: usize = 16;
 
-/// How long an idle connection is kept, as in Go's HTTP client.
+/// Time that an idle connection is kept, the same as in Go's HTTP client.
 const IDLE_TIME: Duration = Duration::from_secs(90);
 
 /// A connection that carries one request at a time.
@@ -40,8 +40,8 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Pool {
-    /// Takes a connection to one of the sockets. Closes those that are no
-    /// longer usable.
+    /// Takes an idle connection to any of the sockets. Closes idle connections that are no longer
+    /// usable.
     pub(super) fn take(&self, sockets: &[SocketAddr]) -> Option<Connection> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|(connection, since)| {

@@ -35,8 +35,8 @@ pub(crate) struct Client {
     /// Created at the first call.
     tls: OnceLock<Result<Arc<ClientConfig>, String>>,
     pool: Pool,
-    /// The calls that may be in progress at the same time: a webhook whose calls cause further
-    /// calls of it would take all descriptors and memory.
+    /// Limits the number of concurrent calls. Otherwise, a webhook whose calls cause further calls
+    /// of itself would take all descriptors and memory.
     calls: Semaphore,
 }
 
@@ -80,7 +80,7 @@ impl Client {
         }
     }
 
-    /// Waits for memory for a request of a size, which is to be taken before the request is made.
+    /// Waits for memory for a request of a size. Call this before the request is created.
     ///
     /// # Errors
     /// The problem, in the words of Kubernetes.
@@ -146,9 +146,8 @@ impl Client {
     }
 }
 
-/// Returns the problem that a response with an error code reports: that of its
-/// `Status`, or that of the code as client-go words it. Redirects are not
-/// followed.
+/// Returns the problem that a response with an error code reports: the message of its `Status`, or
+/// the code in the words of client-go. Redirects are not followed.
 fn http_problem(code: StatusCode, body: &[u8]) -> String {
     let status: Value = serde_json::from_slice(body).unwrap_or_default();
     if let ("Status", Some(message)) = (

@@ -1,5 +1,5 @@
 //! The memory for large requests to webhooks and their responses, of all webhooks together. An
-//! object that many webhooks review at the same time would take its size for each of them.
+//! object that many webhooks review at the same time would take its size for each webhook.
 
 use std::{
     io,
@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::limits;
 
-/// Of one unit, so that a number of them is a `u32`.
+/// The size of a unit in bytes, so that the number of units is a `u32`.
 const UNIT: usize = 1 << 10;
 
 static REVIEWS: LazyLock<Semaphore> =
@@ -28,14 +28,15 @@ pub(in crate::webhooks) struct Room {
     since: Instant,
 }
 
-/// The units of a body, without those that every body may have.
+/// The units of a body, beyond the size that every body may have.
 fn units(bytes: usize, most: usize) -> u32 {
     let counted = bytes.saturating_sub(limits::SMALL_BODY).min(most);
     u32::try_from(counted.div_ceil(UNIT)).unwrap_or(u32::MAX)
 }
 
 impl Room {
-    /// Waits for memory for a request of a size; `None` if there is none within the time limit.
+    /// Waits for memory for a request of a size; `None` if no memory is released within the time
+    /// limit.
     pub(in crate::webhooks) async fn take(bytes: usize, timeout: Duration) -> Option<Self> {
         let since = Instant::now();
         let _permit = match units(bytes, limits::WEBHOOK_REVIEWS) {
@@ -119,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads a response of this size, which does not end.
+    /// Reads a response with this size, which does not end.
     fn reading(bytes: usize) -> impl Future<Output = Result<Bytes, String>> {
         let part = Ok::<_, io::Error>(Frame::data(vec![b' '; bytes].into()));
         let body = stream::iter([part]).chain(stream::pending());

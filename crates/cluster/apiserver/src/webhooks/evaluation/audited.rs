@@ -1,4 +1,4 @@
-//! What ValidatingAdmissionPolicies add to the audit log.
+//! The annotations that ValidatingAdmissionPolicies add to the audit log.
 
 use std::collections::BTreeMap;
 

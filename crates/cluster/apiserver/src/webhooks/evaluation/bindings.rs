@@ -1,4 +1,4 @@
-//! Which bindings of a policy apply to a request, and with which parameters.
+//! Finds the bindings of a policy that apply to a request, and their parameters.
 
 use serde_json::Value;
 
@@ -12,9 +12,9 @@ use crate::webhooks::{
 /// A binding that applies to a request.
 pub(super) struct Applied<'p> {
     pub(super) binding: &'p Binding,
-    /// The resource of the request, as the policy matches it.
+    /// The resource of the request in the version that the policy matches.
     pub(super) resource: &'p Resource,
-    /// The policy is evaluated with each of them: without parameters, once with `None`.
+    /// The parameters. The policy is evaluated for each of them; `None` means without parameters.
     pub(super) params: Vec<Option<Value>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the expressions of policies know about a request.
+//! The inputs of the expressions of policies for a request.
 
 use longshore_cel::AdmissionInputs;
 use longshore_engine::{Error, ReadVersion};
@@ -22,7 +22,7 @@ impl Evaluated {
     /// Describes a request.
     ///
     /// # Errors
-    /// Its namespace does not exist.
+    /// The namespace of the request does not exist.
     pub(super) fn new(
         admission: &Admission,
         operation: Operation,

@@ -16,8 +16,8 @@ use crate::webhooks::{
     refusal::Refusal,
 };
 
-/// Which evaluations are repeated after an object was changed by others. An evaluation
-/// is identified by policy, binding and parameters.
+/// The evaluations that are repeated after an object was changed by others. An evaluation is
+/// identified by policy, binding and parameters.
 #[derive(Debug, Default)]
 pub(in crate::webhooks) struct Reinvocation {
     is_repetition: bool,
@@ -27,7 +27,7 @@ pub(in crate::webhooks) struct Reinvocation {
 }
 
 impl Reinvocation {
-    /// Starts the repetition with the object that others have left.
+    /// Starts the repetition with the object after the changes of others.
     pub(in crate::webhooks) fn repeat(&mut self, object: Option<&Value>) {
         self.is_repetition = true;
         if self.last_object.as_ref() != object {
@@ -36,12 +36,12 @@ impl Reinvocation {
     }
 }
 
-/// Why a policy does not change an object.
+/// The reason why a policy does not change an object.
 struct Problem<'p> {
     policy: &'p str,
     binding: Option<&'p str>,
     message: String,
-    /// Whether the problem is one of an expression, not of the configuration.
+    /// True if an expression causes the problem, and not the configuration.
     is_invalid: bool,
 }
 
@@ -66,8 +66,8 @@ struct Invocation<'p> {
 }
 
 impl Admission {
-    /// Changes the object by the mutating policies that the request matches. Returns
-    /// whether one of them has changed it.
+    /// Changes the object by the mutating policies that the request matches. Returns true if a
+    /// policy has changed it.
     pub(in crate::webhooks) async fn apply_policies(
         &self,
         operation: Operation,
@@ -179,7 +179,7 @@ impl Admission {
             let output = match result.map(|(mut results, _)| results.pop()) {
                 Ok(Some(Ok(Output::Json(patch)))) => patch,
                 Ok(Some(Err(error))) => {
-                    // Kubernetes names no stage of errors of the compilation here.
+                    // Kubernetes does not name the stage of compilation errors here.
                     let error = error.strip_prefix("compilation error: ").unwrap_or(&error);
                     problems.extend(problem(error.to_owned()));
                     continue;
@@ -250,7 +250,7 @@ impl Admission {
     }
 }
 
-/// Applies a JSON patch. If one of its tests fails, it changes nothing.
+/// Applies a JSON patch. If a test of the patch fails, the object does not change.
 fn patched(object: &Value, patch: &Value) -> Result<Value, String> {
     match Engine::apply_tested_json_patch(object.clone(), patch) {
         Ok(Some(patched)) => Ok(patched),

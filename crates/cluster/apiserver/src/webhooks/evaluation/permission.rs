@@ -1,5 +1,5 @@
-//! Whether the author of a policy or binding may read its parameters, which expressions
-//! could disclose otherwise.
+//! Checks that the author of a policy or binding may read its parameters, because expressions could
+//! disclose them.
 
 use longshore_builtin::{cause::Cause, json};
 use longshore_cel::AccessRequest;
@@ -133,7 +133,7 @@ impl Admission {
         })
     }
 
-    /// The resource that must be readable: all, if the kind is not known.
+    /// The resource that must be readable. It matches all resources if the kind is not known.
     fn readable(&self, kind: Option<&ParamKind>) -> AccessRequest {
         let any = || "*".to_owned();
         let resource = kind.and_then(|kind| params::kind(&self.engine, kind).ok());
@@ -145,7 +145,7 @@ impl Admission {
         }
     }
 
-    /// The user as Kubernetes prints it.
+    /// The user in the form in which Kubernetes prints it.
     fn shown_user(&self) -> String {
         let user = &self.attributes.user;
         format!(

@@ -25,10 +25,10 @@ use crate::webhooks::{
 /// Kubernetes' limit of the length of a message that an expression returns.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 
-/// Why a validation fails.
+/// The reason why a validation fails.
 struct Failure {
     message: String,
-    /// Empty for the default.
+    /// Empty for the default reason.
     reason: String,
     /// The number of the validation; 0 for errors of the policy as a whole.
     index: usize,
@@ -44,15 +44,15 @@ impl Failure {
     }
 }
 
-/// What the policies have found in a request.
+/// The results of all policies for a request.
 #[derive(Default)]
 struct Findings<'p> {
     denials: Vec<Denial<'p>>,
     audited: Audited,
 }
 
-/// A request that is denied: the failure, the policy, and the binding if one is
-/// concerned.
+/// A request that is denied: the failure, the policy, and the binding if the failure concerns a
+/// binding.
 struct Denial<'p> {
     failure: Failure,
     policy: &'p str,
@@ -202,7 +202,7 @@ impl Admission {
     }
 }
 
-/// What a policy has found.
+/// A result of a policy.
 enum Found {
     /// A validation failed.
     Validation(Failure),
@@ -286,7 +286,7 @@ fn validate(policy: &Policy<Validations>, inputs: &AdmissionInputs<'_>) -> Vec<F
 }
 
 impl Validation {
-    /// The failure of the validation with the result of its message expression.
+    /// The failure of the validation with the result of the message expression.
     fn failure(&self, message: Option<&Result<Output, String>>) -> Failure {
         let computed = match message {
             Some(Ok(Output::String(text))) => Some(text.trim()),

@@ -55,8 +55,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Checks that a request of a pod's certificate names this node, one of its pods, and the
-/// service account of the pod. Errors that may end by themselves are not those of 403.
+/// Checks that a request for a pod's certificate names this node, a pod of the node, and the
+/// service account of the pod. Temporary errors are not answered with 403.
 pub(super) fn check_of_pod(node: &str, change: &Change<'_>) -> Result<(), Error> {
     if change.operation != Operation::Create {
         let operation = change.operation.as_str();
@@ -101,7 +101,7 @@ fn read(
     })
 }
 
-/// An error for which clients repeat the request.
+/// An error after which clients repeat the request.
 fn retried(problem: String) -> Error {
     Error::Untyped(problem)
 }

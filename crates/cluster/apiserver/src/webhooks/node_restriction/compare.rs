@@ -1,10 +1,10 @@
-//! Compares objects as Kubernetes does: absent and empty fields are equal.
+//! Compares objects by Kubernetes' rules: absent and empty fields are equal.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Whether a value is the same as if it were absent.
+/// Returns true if a value is equal to an absent one.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -15,12 +15,12 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether two values are the same.
+/// Returns true if two values are equal.
 pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     differing(a, b).is_none()
 }
 
-/// The paths that differ, separated by commas; `None` if there are none.
+/// The paths that differ, separated by commas; `None` if the values are equal.
 pub(super) fn differing(a: &Value, b: &Value) -> Option<String> {
     let mut paths = Vec::new();
     compare(a, b, "", &mut paths);

@@ -1,6 +1,6 @@
-//! The admission plugin NodeRestriction of Kubernetes: a node may change only its own Node,
-//! Lease, CSINode and ResourceSlices, and the pods that are bound to it; and it gets tokens
-//! and certificates only for itself and these pods.
+//! Kubernetes' admission plugin NodeRestriction: a node may change only its own Node, Lease,
+//! CSINode and ResourceSlices, and the pods that are bound to it. It gets tokens and certificates
+//! only for itself and these pods.
 
 mod certificate;
 mod compare;
@@ -31,7 +31,7 @@ pub(crate) struct NodeRestriction {
 #[derive(Clone, Copy)]
 pub(super) struct Change<'a> {
     pub(super) engine: &'a Engine,
-    /// Gets the objects that are read.
+    /// Collects the objects that are read.
     pub(super) dependencies: &'a Dependencies,
     pub(super) attributes: &'a Attributes,
     pub(super) operation: Operation,
@@ -53,7 +53,7 @@ impl NodeRestriction {
     /// Checks a change.
     ///
     /// # Errors
-    /// 403 if the node may not request it; 404 if an object that it names does not exist.
+    /// 403 if the node may not request the change; 404 if an object that it names does not exist.
     pub(super) fn check(&self, change: &Change<'_>) -> Result<(), Error> {
         if change.operation == Operation::Connect {
             return Ok(());
@@ -171,13 +171,13 @@ impl Change<'_> {
     }
 }
 
-/// The text at a path; empty if there is none.
+/// The text at a path; empty if it does not exist.
 fn text<'a>(value: &'a Value, path: &str) -> &'a str {
     let found = value.pointer(path).and_then(Value::as_str);
     found.unwrap_or_default()
 }
 
-/// A node may report the size and conditions of a claim.
+/// Checks the change of a claim's status. A node may report its size and conditions.
 fn check_claim_status(node: &str, change: &Change<'_>) -> Result<(), Error> {
     if change.operation != Operation::Update {
         return Err(change.unexpected());

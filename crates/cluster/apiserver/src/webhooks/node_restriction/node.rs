@@ -1,5 +1,5 @@
-//! Changes of Nodes by nodes: a node may change only its own Node, and none of the fields by
-//! which it could attract pods that are not meant for it.
+//! Changes of Nodes by nodes: a node may change only its own Node, except for fields with which it
+//! could attract pods that are not intended for it.
 
 use std::collections::BTreeSet;
 
@@ -83,8 +83,8 @@ fn labels(object: &Value) -> &Value {
     &object["metadata"]["labels"]
 }
 
-/// The restricted labels among those that differ, separated by commas; `None` if there are
-/// none.
+/// The restricted labels among the labels that differ, separated by commas; `None` if none is
+/// restricted.
 fn restricted(old: &Value, new: &Value) -> Option<String> {
     let keys = |labels: &Value| -> BTreeSet<String> {
         let labels = labels.as_object().into_iter().flatten();
@@ -96,7 +96,7 @@ fn restricted(old: &Value, new: &Value) -> Option<String> {
     (!restricted.is_empty()).then(|| restricted.join(", "))
 }
 
-/// Whether nodes cannot set a label.
+/// Returns true if nodes cannot set a label.
 fn is_restricted(label: &str) -> bool {
     let domain = label.split_once('/').map_or("", |(domain, _)| domain);
     let is_in = |parent: &str| {

@@ -1,5 +1,5 @@
-//! Changes of pods by nodes: a node creates mirror pods only, and changes and deletes only
-//! pods that are bound to it.
+//! Changes of pods by nodes: a node creates only mirror pods, and changes and deletes only pods
+//! that are bound to it.
 
 use longshore_builtin::{MIRROR_POD, PodReferences};
 use longshore_engine::Error;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Change, compare, text};
 use crate::webhooks::attributes::Operation;
 
-/// Volume sources that refer to no object of the API, directly or through the driver.
+/// Volume sources that do not refer to objects of the API, directly or through the driver.
 const LOCAL_SOURCES: &[&str] = &[
     "awsElasticBlockStore",
     "azureDisk",
@@ -35,7 +35,7 @@ const LOCAL_SOURCES: &[&str] = &[
     "vsphereVolume",
 ];
 
-/// Volume sources that refer to objects, and what they refer to.
+/// Volume sources that refer to objects, and the kinds of these objects.
 const SOURCES: &[(&str, &str)] = &[
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -49,7 +49,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("azureFile", "secrets (via azureFile volumes)"),
 ];
 
-/// Sources of projected volumes that refer to objects, and what they refer to.
+/// Sources of projected volumes that refer to objects, and the kinds of these objects.
 const PROJECTED_SOURCES: &[(&str, &str)] = &[
     ("configMap", "configmaps (via projected volumes)"),
     ("secret", "secrets (via projected volumes)"),
@@ -122,7 +122,7 @@ fn check_new(node: &str, change: &Change<'_>) -> Result<(), Error> {
     }
 }
 
-/// What objects a pod refers to; `None` if it refers to none.
+/// Returns a kind of objects that a pod refers to; `None` if it does not refer to objects.
 fn reference(pod: &PodReferences) -> Result<Option<&'static str>, String> {
     if !pod.service_account().is_empty() {
         return Ok(Some("serviceaccounts"));

@@ -86,7 +86,7 @@ fn check_audience(change: &Change<'_>, pod: &Value, audience: &str) -> Result<()
     }
 }
 
-/// Whether a volume of a pod has a token for an audience.
+/// Returns true if a volume of a pod has a token for an audience.
 fn uses_audience(change: &Change<'_>, pod: &Value, audience: &str) -> Result<bool, String> {
     let facts = PodReferences::deserialize(pod).map_err(|error| error.to_string())?;
     let is_for = |source: &Value| {
@@ -117,7 +117,7 @@ fn uses_audience(change: &Change<'_>, pod: &Value, audience: &str) -> Result<boo
     }
 }
 
-/// The driver of a volume; `None` if it has none.
+/// The driver of a volume; `None` if it does not have one.
 fn driver(change: &Change<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, Error> {
     if let Some(claim) = claim_of(volume, text(pod, "/metadata/name")) {
         let namespace = &change.attributes.namespace;

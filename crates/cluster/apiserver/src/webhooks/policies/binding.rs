@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{matching::Resources, params::ParamRef};
 
-/// What is done with a failed validation.
+/// The action after a failed validation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::webhooks) enum Action {
     Deny,
@@ -15,7 +15,7 @@ pub(in crate::webhooks) enum Action {
 impl Action {
     const ALL: [Self; 3] = [Self::Deny, Self::Warn, Self::Audit];
 
-    /// The word in objects.
+    /// The name of the action in objects.
     pub(in crate::webhooks) fn word(&self) -> &'static str {
         match self {
             Self::Deny => "Deny",
@@ -29,7 +29,7 @@ impl Action {
 #[derive(Debug)]
 pub(in crate::webhooks) struct Binding {
     pub(in crate::webhooks) name: String,
-    /// The requests that it matches; `None` for those of its policy.
+    /// The requests that the binding matches; `None` for all requests of its policy.
     pub(in crate::webhooks) resources: Option<Resources>,
     pub(in crate::webhooks) params: Option<ParamRef>,
     pub(in crate::webhooks) actions: Vec<Action>,

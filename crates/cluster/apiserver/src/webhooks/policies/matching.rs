@@ -1,4 +1,4 @@
-//! Which requests a policy or a binding matches.
+//! Selects the requests that a policy or a binding matches.
 
 use longshore_builtin::json;
 use longshore_engine::Engine;
@@ -12,13 +12,13 @@ use crate::webhooks::{
     rules::Rule,
 };
 
-/// Which requests match.
+/// The requests that match.
 #[derive(Debug, Default)]
 pub(in crate::webhooks) struct Resources {
-    /// If there are none, all resources match.
+    /// If the list is empty, all resources match.
     rules: Vec<NamedRule>,
     excluded: Vec<NamedRule>,
-    /// Whether only rules for the version of the request match.
+    /// True if only rules for the version of the request match.
     is_exact: bool,
     /// `None` if the selector cannot be read.
     namespaces: Option<LabelSelector>,
@@ -26,11 +26,11 @@ pub(in crate::webhooks) struct Resources {
     objects: Option<LabelSelector>,
 }
 
-/// A rule for objects of some names.
+/// A rule for objects with some names.
 #[derive(Debug)]
 struct NamedRule {
     rule: Rule,
-    /// If there are none, all names match.
+    /// If the list is empty, all names match.
     names: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Resources {
         }
     }
 
-    /// Whether a rule covers a request that may become one of several operations.
+    /// Returns true if a rule covers a request that may become any of several operations.
     pub(in crate::webhooks) fn cover(
         &self,
         operations: &[Operation],
@@ -85,8 +85,7 @@ impl Resources {
         })
     }
 
-    /// The version of the resource that matches; `None` if the request does not
-    /// match.
+    /// The version of the resource that matches; `None` if the request does not match.
     ///
     /// # Errors
     /// A rule matches, but a selector cannot be evaluated.

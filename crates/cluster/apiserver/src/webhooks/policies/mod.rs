@@ -35,8 +35,7 @@ pub(super) struct Policies {
 }
 
 impl Policies {
-    /// Reads the policies and bindings. Policies that have not changed are not
-    /// compiled again.
+    /// Reads the policies and bindings. Unchanged policies are not compiled again.
     pub(super) fn read(engine: &Engine, previous: &Self) -> Self {
         Self {
             mutating: read(engine, "MutatingAdmissionPolicy", &previous.mutating),
@@ -48,7 +47,7 @@ impl Policies {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 
-    /// Whether a rule of any policy covers a request that may become one of several
+    /// Returns true if a rule of any policy covers a request that may become any of several
     /// operations.
     pub(super) fn cover(&self, operations: &[Operation], attributes: &Attributes) -> bool {
         if self.is_empty() || attributes.is_about_policies() {

@@ -12,7 +12,7 @@ type Compiled = Result<Expression, CompileError>;
 #[derive(Debug)]
 pub(in crate::webhooks) struct Mutations {
     pub(in crate::webhooks) mutations: Vec<Mutation>,
-    /// Whether the policy is evaluated again after later changes.
+    /// True if the policy is evaluated again after later changes.
     pub(in crate::webhooks) is_reinvoked: bool,
 }
 

@@ -35,7 +35,7 @@ pub(in crate::webhooks) struct ParamRef {
     name: String,
     /// Empty for the namespace of the request.
     namespace: String,
-    /// `None` if there is no selector, or it cannot be read.
+    /// `None` if the binding has no selector, or it cannot be read.
     selector: Option<LabelSelector>,
     denies_if_missing: bool,
 }
@@ -55,7 +55,7 @@ impl ParamRef {
 /// Returns the served kind of the parameters.
 ///
 /// # Errors
-/// It is not served.
+/// The kind is not served.
 pub(in crate::webhooks) fn kind(
     engine: &Engine,
     kind: &ParamKind,
@@ -75,12 +75,12 @@ pub(in crate::webhooks) fn kind(
     })
 }
 
-/// Returns the parameters for a request in a namespace (empty for cluster-scoped
-/// objects). The policy is evaluated once for each of them; without a kind or a
-/// reference, it is evaluated once without parameters.
+/// Returns the parameters for a request in a namespace (empty for cluster-scoped objects). The
+/// policy is evaluated once for each element; without a kind or a reference, it is evaluated once
+/// without parameters.
 ///
 /// # Errors
-/// The reference is invalid, or nothing is found and the binding requires it.
+/// The reference is invalid, or it matches no objects and the binding requires them.
 pub(in crate::webhooks) fn collect(
     (engine, dependencies): (&Engine, &Dependencies),
     kind: Option<&Arc<KindInfo>>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{matching::Resources, params::ParamKind};
 
-/// What a policy does with requests.
+/// The rules by which a policy checks or changes requests.
 pub(in crate::webhooks) trait Rules: std::fmt::Debug {
     /// Reads the rules of a policy.
     fn read(spec: &Map<String, Value>, compiler: &Compiler) -> Self;
@@ -40,7 +40,7 @@ impl<R: Rules> Policy<R> {
         let mut variables = Variables::default();
         for variable in json::items(spec, "variables") {
             let text = |field: &str| json::text(variable, field);
-            // Expressions that read the variable have the error.
+            // Expressions that read the variable report the error.
             let _ = compiler.add(&mut variables, text("name"), text("expression"));
         }
         let conditions = json::items(spec, "matchConditions")

@@ -1,5 +1,5 @@
-//! What nodes may do: the node authorizer and the admission plugin NodeRestriction. The tests
-//! impersonate the nodes `n1` and `n2`. The messages are those of Kubernetes 1.37.
+//! Permissions of nodes: the node authorizer and the admission plugin NodeRestriction. The tests
+//! impersonate the nodes `n1` and `n2`. The messages equal Kubernetes' (1.37).
 
 mod credentials;
 mod objects;

@@ -16,7 +16,7 @@ async fn nodes_change_only_their_own_node() {
     };
     let other = "node \"n1\" is not allowed to modify node \"n2\"";
     let taints = "node \"n1\" is not allowed to modify taints";
-    // Admission has added the second one.
+    // Admission has added the second taint.
     let same_taints = json!([
         {"key": "k", "effect": "NoSchedule", "value": ""},
         {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"},
@@ -80,7 +80,7 @@ async fn nodes_change_only_their_own_node() {
         let answer = n1.patch(&format!("{NODES}/{path}"), &patch).await;
         check(&answer, (code, end), &format_args!("{path} {patch}"));
     }
-    // A whole object, as kubelets update the status.
+    // A whole object, which kubelets send to update the status.
     let mut stored = server.get(&format!("{NODES}/n1")).await.json();
     stored["status"]["phase"] = "Running".into();
     let path = format!("{NODES}/n1/status");

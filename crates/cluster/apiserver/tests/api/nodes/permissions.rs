@@ -1,4 +1,4 @@
-//! What the node authorizer allows, and the identity of nodes.
+//! The permissions that the node authorizer grants, and the identity of nodes.
 
 use longshore_apiserver::AuthorizationMode;
 use serde_json::{Value, json};
@@ -127,7 +127,7 @@ async fn messages_name_the_authorizers() {
     let message = n1.call("GET", &path, &Value::Null).await.message();
     let roles = "rbac: RBAC: clusterrole.rbac.authorization.k8s.io \"gone\" not found";
     assert_eq!(message, format!("{node}\n{roles}"));
-    // Nothing is bound to the role of nodes, but it can be.
+    // The role of nodes has no subjects, but subjects can be bound to it.
     let unbound = server.get(&format!("{bindings}/system:node")).await.json();
     assert_eq!(unbound["subjects"], Value::Null);
     assert_eq!(n1.get(SECRETS).await, 403);

@@ -71,7 +71,7 @@ async fn nodes_create_only_mirror_pods() {
     assert_eq!(answer.json()["spec"]["serviceAccountName"], Value::Null);
     let path = format!("{PODS}/m?gracePeriodSeconds=0");
     assert_eq!(n1.call("DELETE", &path, &Value::Null).await.code, 200);
-    // A mirror pod that an administrator creates gives the node nothing.
+    // A mirror pod that an administrator creates does not give the node permissions.
     named(&server, CONFIG_MAPS, "c").await;
     let strong = mirror(
         "m",
@@ -148,7 +148,7 @@ async fn nodes_change_only_their_own_pods() {
             .await;
         check(&answer, (code, end), &name);
     }
-    // Neither the role of nodes nor a strong role lifts the restriction.
+    // The restriction also applies to nodes with the role of nodes or a strong role.
     let group = "rbac.authorization.k8s.io";
     let bound = json!({
         "metadata": {"name": "strong"},
