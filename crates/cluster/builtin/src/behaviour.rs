@@ -1,19 +1,16 @@
-//! What the embedded cluster does with the objects of a kind. The warnings of its
-//! API server and `docs/kinds.md` are based on it.
+//! Describes how the embedded cluster acts on the objects of a kind. The warnings of its API server
+//! and `docs/kinds.md` are based on it.
 
 use longshore_model::KindInfo;
 
-/// What the embedded cluster does with the objects of a kind besides storing
-/// them.
+/// How the embedded cluster acts on the objects of a kind, in addition to storing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
     /// A component acts on the objects; the text says how.
     Acts(&'static str),
-    /// The kind is pure data: no component acts on it in any Kubernetes
-    /// cluster.
+    /// The kind is pure data: no component acts on it in any Kubernetes cluster.
     Data,
-    /// The embedded cluster does not act on the objects; the text says what is
-    /// missing.
+    /// The embedded cluster does not act on the objects; the text says what is missing.
     Stored(&'static str),
 }
 

@@ -13,7 +13,7 @@ pub fn versions(definition: &Object) -> impl Iterator<Item = &Object> {
         .filter_map(Value::as_object)
 }
 
-/// Whether a condition of a definition is `True`.
+/// Returns true if a condition of a definition is `True`.
 #[must_use]
 pub fn is_condition_true(definition: &Object, condition: &str) -> bool {
     json::at(definition, "status.conditions")

@@ -12,7 +12,7 @@ pub fn at<'a>(object: &'a Object, path: &str) -> Option<&'a Value> {
     parts.try_fold(first, |value, part| value.get(part))
 }
 
-/// The string at a dotted path; empty if there is none.
+/// Returns the string at a dotted path, or an empty string if it does not exist.
 pub fn text<'a>(object: &'a Object, path: &str) -> &'a str {
     at(object, path).and_then(Value::as_str).unwrap_or_default()
 }
@@ -22,7 +22,7 @@ pub fn number(object: &Object, path: &str) -> Option<i64> {
     at(object, path).and_then(Value::as_i64)
 }
 
-/// The object in a field; inserts an empty one if there is none.
+/// Returns the object in a field. Inserts an empty object if the field does not contain one.
 pub fn child<'a>(object: &'a mut Object, name: &str) -> &'a mut Object {
     let value = object
         .entry(name)

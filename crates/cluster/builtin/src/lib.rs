@@ -1,12 +1,11 @@
-//! What the built-in kinds mean to the API server: one table with one entry
-//! ([`KindRules`]) per kind. The entry names the functions that default,
-//! validate and print the kind's objects, and says how they are named, updated
-//! and deleted.
+//! Rules of the built-in kinds: one table with one entry ([`KindRules`]) per kind. The entry names
+//! the functions that default, validate and print the kind's objects, and says how they are named,
+//! updated and deleted.
 //!
-//! The crate contains only pure functions of JSON objects: no stored objects, no
-//! clock, no HTTP. The engine calls the functions when it writes objects; rules
-//! that depend on other objects of the cluster ([`Admission`], [`Lifecycle`]) are
-//! named here and implemented there.
+//! The crate contains only pure functions of JSON objects: it has no stored objects, no clock and
+//! no HTTP. The engine calls the functions when it writes objects. Rules that depend on other
+//! objects of the cluster ([`Admission`], [`Lifecycle`]) are named here and implemented by the
+//! engine.
 //!
 //! ```
 //! use longshore_builtin::{find, validate};

@@ -1,4 +1,4 @@
-//! What a pod refers to. Pure.
+//! Finds the objects that a pod refers to. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::MIRROR_POD;
 
-/// A pod, as far as its references to other objects.
+/// The parts of a pod that refer to other objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PodReferences {
@@ -49,7 +49,7 @@ struct Status {
     extended_resource_claim_status: Value,
 }
 
-/// The volume sources with a reference to a Secret, and the path of its name.
+/// The volume sources that refer to a Secret, and the path of the Secret's name.
 const SECRET_PATHS: &[(&str, &str)] = &[
     ("azureFile", "/secretName"),
     ("cephfs", "/secretRef/name"),
@@ -64,20 +64,20 @@ const SECRET_PATHS: &[(&str, &str)] = &[
 ];
 
 impl PodReferences {
-    /// The node that the pod is bound to; empty if there is none.
+    /// The node that the pod is bound to; empty if the pod is not bound.
     #[must_use]
     pub fn node(&self) -> &str {
         self.spec.node_name.as_deref().unwrap_or_default()
     }
 
-    /// The service account; empty if there is none.
+    /// The name of the service account; empty if it is not set.
     #[must_use]
     pub fn service_account(&self) -> &str {
         let account = self.spec.service_account_name.as_deref();
         account.unwrap_or_default()
     }
 
-    /// Whether a node created the pod from a file.
+    /// Returns true if a node created the pod from a file.
     #[must_use]
     pub fn is_mirror(&self) -> bool {
         let annotations = self.metadata.annotations.as_ref();
@@ -172,7 +172,7 @@ impl PodReferences {
     }
 }
 
-/// The items of a list; none if the value is another one.
+/// The items of a list; empty if the value is not a list.
 fn items(list: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }

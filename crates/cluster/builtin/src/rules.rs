@@ -1,5 +1,5 @@
-//! The entry of a kind in the table: everything in which the API server treats
-//! it differently from other kinds.
+//! The entry of a kind in the table: all rules by which the API server treats the kind differently
+//! from others.
 
 use jiff::Timestamp;
 use longshore_model::CauseList;
@@ -22,20 +22,20 @@ pub enum NameRule {
     PathSegment,
     /// An IP address in canonical form.
     Address,
-    /// A DNS subdomain, after the object's signer if it has one.
+    /// A DNS subdomain, prefixed with the object's signer if it has one.
     OfSigner,
 }
 
-/// What a create does with a status in the request.
+/// How a create request treats a status in the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SentStatus {
-    /// Kept: nodes register with a status.
+    /// The status is kept: nodes register with a status.
     Kept,
-    /// Dropped.
+    /// The status is dropped.
     Dropped,
 }
 
-/// Which changes increment `metadata.generation`.
+/// Changes that increment `metadata.generation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
     /// The kind has no generation.
@@ -53,7 +53,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Whether a change increments the generation.
+    /// Returns true if a change increments the generation.
     #[must_use]
     pub fn counts(self, before: &Object, after: &Object) -> bool {
         let differ = |field: &str| before.get(field) != after.get(field);
@@ -64,8 +64,8 @@ impl Generation {
             Self::SpecAndAnnotations => differ("spec") || annotations(before) != annotations(after),
             Self::Content => {
                 let mut fields = before.keys().chain(after.keys());
-                // The storage version of a custom object may change without an
-                // effect on the generation.
+                // The storage version of a custom object may change without an effect on the
+                // generation.
                 let counts = |field: &str| !matches!(field, "metadata" | "apiVersion");
                 fields.any(|field| counts(field) && differ(field))
             }
@@ -94,12 +94,11 @@ impl OtherVersion {
     }
 }
 
-/// What a write of an object checks or sets by the other objects of the cluster,
-/// as the admission plugins and allocators of Kubernetes do. The engine
-/// implements it.
+/// Checks and defaults of a write that depend on other objects of the cluster, like Kubernetes'
+/// admission plugins and allocators. The engine implements them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// Nothing.
+    /// The kind has no such rules.
     None,
     /// Services get an unused cluster IP and unused node ports.
     ServiceAddresses,
@@ -115,9 +114,9 @@ pub enum Admission {
 /// How `spec.selector` of a kind with the subresource `scale` selects pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodSelector {
-    /// It is a label selector.
+    /// The selector is a label selector.
     Labels,
-    /// It is a map of labels.
+    /// The selector is a map of labels.
     Map,
 }
 
@@ -126,26 +125,25 @@ pub enum PodSelector {
 pub enum Lifecycle {
     /// An object is removed when it has no finalizers.
     Plain,
-    /// As `Plain`, after a grace period: pods.
+    /// Like `Plain`, after a grace period: pods.
     GracePeriod,
-    /// As `Plain`, and one hour after its last write: Events.
+    /// Like `Plain`, and one hour after its last write: Events.
     Expiring,
-    /// A namespace gets initial contents and is removed after its contents. It
-    /// is deleted by name only, not as part of a collection.
+    /// A namespace gets initial contents and is removed after its contents. Namespaces are deleted
+    /// only by name, not as a collection.
     Namespace,
     /// A definition of a custom kind is removed after the objects of the kind.
     Definition,
 }
 
-/// The rules for the objects of a kind. Entries override the fields of
-/// [`PLAIN`].
+/// The rules for the objects of a kind. Entries override the fields of [`PLAIN`].
 #[derive(Debug, Clone, Copy)]
 pub struct KindRules {
     /// The API group; empty for the core group.
     pub group: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// What the embedded cluster does with the objects.
+    /// How the embedded cluster acts on the objects.
     pub behaviour: Behaviour,
     /// A second version in which the objects are served.
     pub other_version: Option<OtherVersion>,
@@ -154,15 +152,15 @@ pub struct KindRules {
     pub fields: &'static [&'static str],
     /// How names are validated.
     pub name: NameRule,
-    /// Which changes increment the generation.
+    /// Changes that increment the generation.
     pub generation: Generation,
-    /// What a create does with a status in the request.
+    /// How a create request treats a status in the object.
     pub sent_status: SentStatus,
-    /// Whether an update may omit the resource version.
+    /// True if an update may omit the resource version.
     pub unconditional_update: bool,
-    /// Whether an update creates a missing object.
+    /// True if an update creates a missing object.
     pub create_on_update: bool,
-    /// Whether only the server may change the spec after creation.
+    /// True if only the server may change the spec after creation.
     pub has_fixed_spec: bool,
     /// Metadata fields that a status update also changes.
     pub status_metadata: &'static [&'static str],
@@ -183,7 +181,7 @@ pub struct KindRules {
     /// defaults are set.
     pub derive_fields: fn(Option<&Object>, &mut Object),
 
-    /// Validates an object on its own.
+    /// Validates an object without regard to other objects or its previous state.
     pub validate: fn(&Object, &mut CauseList),
     /// Rules that apply only to new objects.
     pub validate_new: fn(&Object, &mut CauseList),
@@ -191,13 +189,13 @@ pub struct KindRules {
     pub validate_update: fn(&Object, &Object, &mut CauseList),
     /// Validates a change of the status: the object before and after it.
     pub validate_status: fn(&Object, &Object, &mut CauseList),
-    /// As `validate_status`, for rules that depend on the time.
+    /// Like `validate_status`, for rules that depend on the time.
     pub validate_status_now: fn(&Object, &Object, Timestamp, &mut CauseList),
 
-    /// What a write checks or sets by the other objects of the cluster.
+    /// Checks and defaults that depend on other objects of the cluster.
     pub admission: Admission,
-    /// Group and kind of the objects that a write may read as a whole: it is
-    /// repeated if one of them has changed.
+    /// Groups and kinds of which a write may read all objects. The write is repeated if one of
+    /// these objects has changed.
     pub reads_all_of: &'static [(&'static str, &'static str)],
 
     /// How `spec.selector` selects pods, for the subresource `scale`.
@@ -205,9 +203,9 @@ pub struct KindRules {
 
     /// How objects are deleted.
     pub lifecycle: Lifecycle,
-    /// Whether a delete without a propagation policy orphans dependents.
+    /// True if a delete without a propagation policy orphans dependents.
     pub orphan_by_default: bool,
-    /// Whether a delete returns the deleted object instead of a `Status`.
+    /// True if a delete returns the deleted object instead of a `Status`.
     pub returns_deleted: bool,
 
     /// The columns of tables.
@@ -263,8 +261,8 @@ pub static CUSTOM: KindRules = KindRules {
 };
 
 impl KindRules {
-    /// Whether objects can be deleted as a collection. Namespaces cannot, because
-    /// each deletion includes all objects in the namespace.
+    /// Returns true if objects can be deleted as a collection. Namespaces cannot, because each
+    /// deletion includes all objects in the namespace.
     #[must_use]
     pub fn supports_delete_collection(&self) -> bool {
         self.lifecycle != Lifecycle::Namespace

@@ -25,7 +25,7 @@ fn claim_spec(spec: &mut Object) {
     }
 }
 
-/// One device, unless the request says otherwise.
+/// Requests one device by default.
 fn count(request: &mut Object) {
     json::default_text(request, "allocationMode", "ExactCount");
     if json::text(request, "allocationMode") == "ExactCount"
@@ -35,7 +35,7 @@ fn count(request: &mut Object) {
     }
 }
 
-/// The statuses that drivers reported about devices end with the allocation.
+/// Removes the statuses that drivers reported about devices when the allocation is removed.
 pub(crate) fn claim_status(before: &Object, claim: &mut Object, _: Timestamp) {
     let was_allocated = json::at(before, "status.allocation").is_some();
     if was_allocated && json::at(claim, "status.allocation").is_none() {

@@ -25,8 +25,7 @@ pub(crate) fn on_create(job: &mut Object) {
     let spec = json::child(job, "spec");
     let template = json::child(json::child(spec, "template"), "metadata");
     let labels = json::child(template, "labels");
-    // Labels that were defaulted from the template get the generated labels as
-    // well.
+    // Labels that were copied from the template also get the generated labels.
     let taken = own.as_ref() == Some(&*labels);
     for (key, value) in [
         (CONTROLLER_UID, &uid),

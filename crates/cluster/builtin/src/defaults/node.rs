@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::json::{self, Object};
 
-/// Taints a new node as not ready, so that no pod is assigned to it before it reports that it
-/// is ready. As Kubernetes' admission plugin `TaintNodesByCondition`.
+/// Taints a new node as not ready, so that no pod is assigned to it before it reports that it is
+/// ready. Kubernetes' admission plugin `TaintNodesByCondition` does the same.
 pub(crate) fn on_create(object: &mut Object) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let taints = json::child(object, "spec")

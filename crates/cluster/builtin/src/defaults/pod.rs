@@ -254,8 +254,8 @@ fn fill_field_ref(source: &mut Object) {
     }
 }
 
-/// Whether an image reference is valid. Kubernetes does not apply the rule for
-/// a missing tag to invalid references.
+/// Returns true if an image reference is valid. Kubernetes does not apply the rule for a missing
+/// tag to invalid references.
 fn is_image(image: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (name, tag) = match image.rsplit_once(':') {
@@ -290,7 +290,7 @@ fn is_image(image: &str) -> bool {
     tagged && parts.all(part)
 }
 
-/// `Always` if the tag is `latest` or missing, else `IfNotPresent`.
+/// Returns `Always` if the tag is `latest` or missing, otherwise `IfNotPresent`.
 fn pull_policy(image: &str) -> &'static str {
     if image.contains('@') || !is_image(image) {
         return "IfNotPresent";
@@ -370,9 +370,8 @@ pub(crate) fn fill_source(volume: &mut Object) {
     }
 }
 
-/// Returns the QoS class: `Guaranteed` if every container's CPU and memory
-/// requests equal its limits, `BestEffort` if no container sets any, else
-/// `Burstable`.
+/// Returns the QoS class: `Guaranteed` if every container's CPU and memory requests equal its
+/// limits, `BestEffort` if no container sets any, otherwise `Burstable`.
 pub(crate) fn qos_class(pod: &Object) -> &'static str {
     let Some(Value::Object(spec)) = pod.get("spec") else {
         return "BestEffort";

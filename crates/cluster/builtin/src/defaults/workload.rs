@@ -13,7 +13,7 @@ fn template(spec: &mut Object) {
     pod::fill_spec(json::child(json::child(spec, "template"), "spec"));
 }
 
-/// Sets the parameters of a rolling update if that is the strategy.
+/// Sets the parameters of a rolling update if the strategy is a rolling update.
 fn rolling_update(spec: &mut Object, field: &str, defaults: &[(&str, Value)]) {
     let strategy = json::child(spec, field);
     json::default_text(strategy, "type", "RollingUpdate");

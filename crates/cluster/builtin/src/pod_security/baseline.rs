@@ -41,7 +41,7 @@ const CAPABILITIES: [&str; 13] = [
     "SYS_CHROOT",
 ];
 
-/// The permitted sysctls, and the release since which each is.
+/// The permitted sysctls, each with the minor release since which it is permitted.
 const SYSCTLS: [(&str, u32); 14] = [
     ("kernel.shm_rmid_forced", 0),
     ("net.ipv4.ip_local_port_range", 0),
@@ -61,7 +61,7 @@ const SYSCTLS: [(&str, u32); 14] = [
 
 const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// The texts of a list.
+/// The strings of a list.
 pub(super) fn texts(list: &Value) -> impl Iterator<Item = &str> {
     let items = list.as_array().into_iter().flatten();
     items.filter_map(Value::as_str)
@@ -212,7 +212,7 @@ fn proc_mount(pod: &Template<'_>, version: Version) -> Option<Violation> {
     unmasked_proc(pod)
 }
 
-/// The containers that see all of /proc.
+/// Finds containers that can see all of /proc.
 pub(super) fn unmasked_proc(pod: &Template<'_>) -> Option<Violation> {
     let mut kinds = BTreeSet::new();
     let found = pod.containers_where(|container| {

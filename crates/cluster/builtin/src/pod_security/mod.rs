@@ -9,7 +9,7 @@ mod template;
 pub use policy::{Level, Policy, Standard, Version, label_problems};
 pub use template::Template;
 
-/// What in a pod violates a standard.
+/// A violation of a standard by a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     reason: String,
@@ -28,7 +28,7 @@ impl Violation {
 /// A rule of a standard.
 type Check = fn(&Template<'_>, Version) -> Option<Violation>;
 
-/// Describes what in a pod violates a standard, as Kubernetes does; `None` if nothing.
+/// Describes how a pod violates a standard, in the words of Kubernetes; `None` if it does not.
 #[must_use]
 pub fn violations(standard: Standard, pod: &Template<'_>) -> Option<String> {
     let checks: Vec<Check> = match standard.level {

@@ -11,11 +11,11 @@ const PREFIX: &str = "pod-security.kubernetes.io/";
 /// How much a standard permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Everything.
+    /// Permits everything.
     Privileged,
-    /// What is usual for containers.
+    /// Permits the usual settings of containers.
     Baseline,
-    /// What follows the best practices for security.
+    /// Permits only pods that follow best practices for security.
     Restricted,
 }
 
@@ -37,14 +37,14 @@ impl Level {
 /// The Kubernetes release whose standard applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// That of the server.
+    /// The standard of the server's release.
     Latest,
-    /// That of release 1.x.
+    /// The standard of release 1.x.
     Minor(u32),
 }
 
 impl Version {
-    /// Whether the standard includes the rules of this release.
+    /// Returns true if the standard includes the rules that were added in release 1.`minor`.
     #[must_use]
     pub fn is_since(self, minor: u32) -> bool {
         match self {
@@ -92,9 +92,9 @@ impl fmt::Display for Standard {
 /// The standards of a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Pods that violate it are refused.
+    /// The standard for which violating pods are refused.
     pub enforce: Standard,
-    /// Pods and workloads that violate it cause a warning.
+    /// The standard for which violating pods and workloads cause a warning.
     pub warn: Standard,
 }
 
@@ -138,7 +138,7 @@ impl Policy {
             warn: Standard::PRIVILEGED,
         };
         if let Some(level) = enforce.level {
-            // Labels that the server does not know are read as the strictest.
+            // Unknown levels count as the strictest level.
             policy.enforce.level = level.unwrap_or(Level::Restricted);
         }
         policy.enforce.version = enforce.version.unwrap_or(Version::Latest);

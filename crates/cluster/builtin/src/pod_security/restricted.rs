@@ -48,7 +48,7 @@ const VOLUMES: [&str; 9] = [
     "secret",
 ];
 
-/// Pods for Windows cannot set what some rules require.
+/// Pods for Windows are exempt from some rules, because they cannot set the fields.
 fn is_exempt(pod: &Template<'_>, version: Version) -> bool {
     version.is_since(25) && pod.is_windows()
 }

@@ -17,7 +17,7 @@ pub(super) struct Found<'a> {
 }
 
 impl<'a> Template<'a> {
-    /// The pods of an object: itself, or its template; `None` if the kind has none.
+    /// Returns the pod, or the pod template of the object; `None` if the kind has no pods.
     #[must_use]
     pub fn of(kind: &str, object: &'a Object) -> Option<Self> {
         let template = match kind {
@@ -66,7 +66,7 @@ impl<'a> Template<'a> {
         }
     }
 
-    /// The pod and the containers whose `securityContext` satisfies a condition, as
+    /// Names the pod and the containers whose `securityContext` satisfies a condition, for example
     /// `pod and container "a"`.
     pub(super) fn setters(&self, mut condition: impl FnMut(&Value) -> bool) -> Vec<String> {
         let mut setters = Vec::new();
@@ -80,7 +80,7 @@ impl<'a> Template<'a> {
         setters
     }
 
-    /// Whether the pod runs in its own user namespace.
+    /// Returns true if the pod runs in a separate user namespace.
     pub(super) fn has_user_namespace(&self) -> bool {
         self.spec["hostUsers"] == false
     }
@@ -90,7 +90,7 @@ impl<'a> Template<'a> {
     }
 }
 
-/// `container "a"`, `containers "a", "b"`.
+/// For example `container "a"` or `containers "a", "b"`.
 impl std::fmt::Display for Found<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let word = plural("container", self.names.len());
@@ -98,7 +98,7 @@ impl std::fmt::Display for Found<'_> {
     }
 }
 
-/// The word, with an `s` unless the number is one.
+/// Returns the word, with an `s` unless `count` is 1.
 pub(super) fn plural(word: &str, count: usize) -> String {
     match count {
         1 => word.to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn plural(word: &str, count: usize) -> String {
     }
 }
 
-/// `"a", "b"`.
+/// Returns the quoted items, separated by commas: `"a", "b"`.
 pub(super) fn quoted<'a>(items: impl IntoIterator<Item = &'a str>) -> String {
     let items = items.into_iter().map(|item| format!("\"{item}\""));
     items.collect::<Vec<_>>().join(", ")

@@ -1,5 +1,4 @@
-//! Decodes only those parts of an object's JSON that its selectable fields
-//! need.
+//! Decodes only the parts of an object's JSON that its selectable fields need.
 
 use std::fmt;
 
@@ -33,7 +32,8 @@ impl KindRules {
         })
     }
 
-    /// How much of a member is needed: of the object, or of one of its members.
+    /// Decides which part of a member is needed. The member belongs to the object, or to the
+    /// object's member `inside`.
     fn coverage_of(&self, inside: Option<&str>, name: &str) -> Coverage {
         let mut look = Coverage::Ignored;
         for path in self.paths_read() {

@@ -21,8 +21,7 @@ use jiff::Timestamp;
 use longshore_model::time;
 use serde_json::{Value, json};
 
-/// One column: name, type, format, priority (0 is always shown, 1 only with `-o
-/// wide`), description.
+/// A column: name, type, format, priority (0 is always shown, 1 only with `-o wide`), description.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     pub(crate) name: &'static str,
@@ -33,7 +32,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// The column as one of the `columnDefinitions`.
+    /// Returns the column as an entry of the `columnDefinitions`.
     #[must_use]
     pub fn definition(&self) -> Value {
         json!({
@@ -49,7 +48,7 @@ impl Column {
 /// Returns the cells of an object's row; ages are relative to the given time.
 pub type Cells = fn(&Value, Timestamp) -> Vec<Value>;
 
-/// Returns the string at a JSON pointer; empty if there is none.
+/// Returns the string at a JSON pointer; empty if it does not exist.
 #[must_use]
 pub fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
@@ -149,7 +148,7 @@ fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
         .find(|condition| text(condition, "/type") == kind)
 }
 
-/// Whether the condition `kind` is `True`.
+/// Returns true if the condition `kind` is `True`.
 fn holds(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| text(condition, "/status") == "True")
 }
@@ -169,7 +168,7 @@ mod tests {
                 let cells = (rules.cells)(&object, Timestamp::UNIX_EPOCH);
                 assert_eq!(cells.len(), rules.columns.len(), "{}", rules.kind);
                 for (cell, column) in cells.iter().zip(rules.columns) {
-                    // The real server, too, puts numbers into string columns.
+                    // Kubernetes also puts numbers into string columns.
                     let fits = match column.r#type {
                         "integer" => cell.is_number(),
                         "boolean" => cell.is_boolean() || cell.is_string(),

@@ -99,8 +99,8 @@ fn ready(object: &Value) -> Value {
     format!("{ready}/{}", number(object, "/spec/replicas")).into()
 }
 
-/// Returns the row of a kind with a pod template: its own cells between name
-/// and age, then containers, images and selector.
+/// Returns the row of a kind with a pod template: name, the cells of the kind, age, containers,
+/// images and selector.
 fn row(
     object: &Value,
     now: Timestamp,

@@ -9,7 +9,7 @@ pub(super) fn canonical(text: &str) -> Option<String> {
         .map(|address| address.to_string())
 }
 
-/// Whether this is an IPv4 address apart from leading zeros in its numbers.
+/// Returns true if the text is an IPv4 address apart from leading zeros in its numbers.
 fn has_leading_zeros(text: &str) -> bool {
     let plain: Vec<String> = text
         .split('.')
@@ -21,8 +21,7 @@ fn has_leading_zeros(text: &str) -> bool {
     text.parse::<IpAddr>().is_err() && plain.join(".").parse::<IpAddr>().is_ok()
 }
 
-/// Returns what is wrong with an address, in the words of the Kubernetes API
-/// server.
+/// Returns the reason why an address is invalid, in the words of the Kubernetes API server.
 pub(super) fn problem(text: &str) -> Option<&'static str> {
     match text.parse() {
         Ok(IpAddr::V6(mapped)) if mapped.to_ipv4_mapped().is_some() => {
@@ -56,7 +55,7 @@ fn masked(address: IpAddr, bits: u32) -> IpAddr {
     }
 }
 
-/// Whether `inner` is a proper subset of `outer`.
+/// Returns true if `inner` is a proper subset of `outer`.
 pub(super) fn is_inside(inner: (IpAddr, u32), outer: (IpAddr, u32)) -> bool {
     inner.1 > outer.1
         && inner.0.is_ipv4() == outer.0.is_ipv4()

@@ -171,7 +171,7 @@ fn condition_path(kind: &str) -> String {
     format!("conditions[{{\"type\": {kind:?}}}]")
 }
 
-/// A certificate cannot be changed once it is set.
+/// Requires that a certificate is not changed after it is set.
 fn certificate(before: &Object, new: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let old = json::text(before, "status.certificate");
     if new.text() == old {

@@ -102,7 +102,7 @@ pub(crate) fn secret(secret: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether a base64 text contains JSON.
+/// Returns true if a base64 text contains a JSON object.
 fn is_json(text: &str) -> bool {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let bytes = STANDARD.decode(text).unwrap_or_default();

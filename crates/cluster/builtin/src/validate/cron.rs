@@ -14,8 +14,7 @@ use crate::{
     json::{self, Object},
 };
 
-/// Maximum length of the name: the 63 characters of a Job's name minus its
-/// suffix.
+/// Maximum length of the name: the 63 characters of a Job's name minus its suffix.
 const MAX_NAME_LENGTH: usize = 52;
 
 /// Validates a CronJob.

@@ -424,7 +424,7 @@ fn conversion(definition: &Object, causes: &mut CauseList) {
     }
 }
 
-/// API groups of the Kubernetes project are reserved for approved kinds.
+/// Validates that a kind in a group reserved for the Kubernetes project is approved.
 fn approval(definition: &Object, group: &str, causes: &mut CauseList) {
     let own = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
     if !own("k8s.io") && !own("kubernetes.io") {

@@ -15,14 +15,14 @@ use crate::{
 
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 
-/// Whether these are the endpoints of the API server itself, which may publish
-/// a loopback address if it listens on nothing else.
+/// Returns true for the endpoints of the API server itself, which may publish a loopback address if
+/// it listens on no other address.
 fn is_api_server(object: &Object) -> bool {
     let field = |path| json::text(object, path);
     (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
 }
 
-/// Whether an address is that of a pod, which may be that of the machine.
+/// Returns true if an address belongs to a pod. Such an address may be local to the machine.
 fn is_pod(address: &FieldValue<'_>) -> bool {
     address.get("targetRef").get("kind").text() == "Pod"
 }
@@ -41,7 +41,7 @@ fn require_reachable(at: &FieldValue<'_>, may_be_loopback: bool, causes: &mut Ca
         let detail = format!("may not be unspecified ({address})");
         causes.invalid(at, &detail);
     }
-    // The pods of the embedded cluster have loopback addresses of their own.
+    // Pods of the embedded cluster have loopback addresses.
     let is_pod = matches!(address, IpAddr::V4(address) if network::is_pod_address(address));
     if address.is_loopback() && !is_pod && !may_be_loopback {
         causes.invalid(

@@ -12,7 +12,7 @@ const MAX_FIELD_LENGTH: usize = 128;
 /// Maximum length of `note`, in bytes.
 const MAX_NOTE_LENGTH: usize = 1024;
 
-/// Validates an Event: it is in the namespace of the object that it refers to.
+/// Validates an Event. Its namespace must be the namespace of the object that it refers to.
 pub(crate) fn object(event: &Object, causes: &mut CauseList) {
     if !json::text(event, "eventTime").is_empty() {
         return timed(event, causes);

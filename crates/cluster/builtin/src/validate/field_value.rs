@@ -54,7 +54,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// A field about which rules say nothing if it is not set.
+    /// Returns a field. If it is not set, no rule reports it.
     pub(super) fn get_optional(&self, name: &str) -> Self {
         match self.value.and_then(|value| value.get(name)) {
             None | Some(Value::Null) => Self::absent(),
@@ -178,7 +178,7 @@ impl Causes<'_> {
         }
     }
 
-    /// As `one_of`, but the value is optional.
+    /// Like `one_of`, but the value is optional.
     pub(super) fn one_of_if_set(&mut self, at: &FieldValue<'_>, words: &[&str]) {
         if at.is_set() {
             self.one_of(at, words);
@@ -292,7 +292,7 @@ pub(super) fn percent(at: &FieldValue<'_>) -> Option<i64> {
     at.text().strip_suffix('%')?.parse().ok()
 }
 
-/// Whether a number or percentage is zero or absent.
+/// Returns true if a number or percentage is zero or absent.
 pub(super) fn is_zero_or_absent(at: &FieldValue<'_>) -> bool {
     percent(at).or(at.number()).unwrap_or_default() == 0
 }

@@ -27,7 +27,7 @@ pub(crate) fn fixed(before: &Object, after: &Object, paths: &[&str], causes: &mu
     }
 }
 
-/// As [`fixed`], but without the new value in the message.
+/// Like [`fixed`], but without the new value in the message.
 pub(crate) fn fixed_without_value(
     before: &Object,
     after: &Object,

@@ -18,8 +18,8 @@ pub(crate) fn object(job: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Without `manualSelector`, the server generates the selector and the matching
-/// labels. Labels of the user must not contradict them.
+/// Without `manualSelector`, the server generates the selector and the matching labels. Labels of
+/// the user must not contradict them.
 fn generated(job: &Object, spec: &Object, causes: &mut CauseList) {
     let manual = json::at(spec, "manualSelector").and_then(Value::as_bool);
     let Some(selector) = spec.get("selector").filter(|_| manual != Some(true)) else {
@@ -156,8 +156,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
             causes.push(Cause::immutable(&format!("spec.{field}"), new.get(field)));
         }
     }
-    // An Indexed Job may be scaled if completions and parallelism change
-    // together.
+    // An Indexed Job may be scaled if completions and parallelism change together.
     let elastic = json::text(new, "completionMode") == "Indexed"
         && new.get("completions") == new.get("parallelism");
     if old.get("completions") != new.get("completions") && !elastic {
@@ -213,7 +212,7 @@ fn suspended_template(old: &Object, new: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Copies the affinity to nodes. The affinity to pods stays.
+/// Copies the node affinity. The pod affinity stays.
 fn copy_node_affinity(from: &Object, to: &mut Object) {
     let empty = Object::new();
     let of = |spec: &Object| spec.get("affinity").and_then(Value::as_object).cloned();

@@ -1,6 +1,5 @@
-//! Validation of a Job's status. Most rules apply only to what a write changes,
-//! so that a status that became invalid through a change of the spec can still
-//! be updated.
+//! Validation of a Job's status. Most rules apply only to the fields that a write changes, so that
+//! a status that became invalid through a change of the spec can still be updated.
 
 use std::ops::RangeInclusive;
 

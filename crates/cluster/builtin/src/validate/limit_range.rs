@@ -53,7 +53,7 @@ pub(super) fn resource_name(path: &str, name: &str, causes: &mut CauseList) {
     }
 }
 
-/// Whether a resource is a standard one.
+/// Returns true if a resource is a standard resource.
 pub(super) fn is_standard(name: &str) -> bool {
     AMOUNTS.contains(&name) || COUNTS.contains(&name)
 }
@@ -89,8 +89,7 @@ fn ordered(
             words[1],
             high.text()
         );
-        // As in Kubernetes, the value in the message does not always belong to
-        // the path.
+        // As in Kubernetes, the value in the message does not always belong to the path.
         let shown = match (words[0], words[1]) {
             ("min", "default request") | ("default", "max") => high,
             _ => low,

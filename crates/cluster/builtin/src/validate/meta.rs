@@ -212,7 +212,7 @@ pub(super) fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Cau
     causes
 }
 
-/// Validates the type and metadata of an object within another object.
+/// Validates the type and metadata of an object that is embedded in another object.
 #[must_use]
 pub fn embedded(object: &Object) -> CauseList {
     let mut causes = CauseList::new();
@@ -392,8 +392,8 @@ fn strings<'a>(object: &'a Object, path: &str) -> impl Iterator<Item = &'a str> 
         .filter_map(Value::as_str)
 }
 
-/// A write cannot set or change the deletion timestamp or the grace period;
-/// only a delete can.
+/// Validates that a write does not set or change the deletion timestamp or the grace period; only a
+/// delete can.
 #[must_use]
 pub fn deletion(before: &Object, sent: &Object) -> Vec<StatusCause> {
     let began = |object| json::at(object, "metadata.deletionTimestamp").cloned();

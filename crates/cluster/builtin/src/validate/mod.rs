@@ -1,5 +1,4 @@
-//! Validation: the errors of each kind, with the field paths and messages of
-//! Kubernetes.
+//! Validation: the errors of each kind, with the field paths and messages of Kubernetes.
 
 mod address;
 pub(crate) mod admission_policy;
@@ -50,7 +49,7 @@ pub use meta::{deletion, embedded};
 
 use crate::{KindRules, json::Object};
 
-/// Validates an object on its own.
+/// Validates an object without regard to its previous state.
 #[must_use]
 pub fn object(kind: &KindInfo, rules: &KindRules, object: &Object) -> Vec<StatusCause> {
     let mut causes = meta::object(kind, rules, object);
@@ -67,7 +66,7 @@ pub fn finalized(kind: &KindInfo, rules: &KindRules, namespace: &Object) -> Vec<
     causes.into_vec()
 }
 
-/// Validates what applies only to new objects.
+/// Validates the rules that apply only to new objects.
 #[must_use]
 pub fn new_object(rules: &KindRules, object: &Object) -> Vec<StatusCause> {
     let mut causes = CauseList::new();
@@ -96,7 +95,7 @@ pub fn metadata(
     causes.into_vec()
 }
 
-/// Validates a change of the status, which happens at a time.
+/// Validates a change of the status at the time `now`.
 #[must_use]
 pub fn status(
     rules: &KindRules,

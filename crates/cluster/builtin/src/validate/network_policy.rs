@@ -115,7 +115,7 @@ pub(crate) fn service_cidr_change(before: &Object, after: &Object, causes: &mut 
     }
 }
 
-/// At most one CIDR block per IP family.
+/// Allows at most one CIDR block per IP family.
 pub(crate) fn service_cidr(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let cidrs = FieldValue::field(object, "spec").get("cidrs");

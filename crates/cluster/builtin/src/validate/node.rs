@@ -113,8 +113,8 @@ pub(crate) fn namespace(object: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Validates a namespace when its finalizers are updated. Here, the error of
-/// each finalizer has its own path.
+/// Validates a namespace when its finalizers are updated. Here, each error has the path of its
+/// finalizer.
 pub(super) fn finalized_namespace(object: &Object, causes: &mut CauseList) {
     for finalizer in FieldValue::field(object, "spec").get("finalizers").items() {
         namespace_finalizer(&finalizer, causes);
@@ -130,8 +130,6 @@ fn namespace_finalizer(finalizer: &FieldValue<'_>, causes: &mut CauseList) {
     }
 }
 
-/// Validates the status of a namespace: its phase is `Active` unless it is
-/// being deleted.
 /// Requires valid labels of the Pod Security Standards in a new namespace.
 pub(crate) fn new_namespace(object: &Object, causes: &mut CauseList) {
     causes.extend(label_problems(&labels(object)));
@@ -152,6 +150,8 @@ fn labels(object: &Object) -> BTreeMap<String, String> {
     labels.collect()
 }
 
+/// Validates the status of a namespace: the phase is `Active` unless the namespace is being
+/// deleted.
 pub(crate) fn namespace_status(after: &Object, causes: &mut CauseList) {
     let phase = json::text(after, "status.phase");
     let deleted = json::at(after, "metadata.deletionTimestamp").is_some();

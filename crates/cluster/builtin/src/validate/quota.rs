@@ -48,7 +48,7 @@ fn amounts(list: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether a scope is applicable to a resource.
+/// Returns true if a scope is applicable to a resource.
 fn applies(scope: &str, resource: &str) -> bool {
     match scope {
         "BestEffort" => resource == "pods",

@@ -34,19 +34,19 @@ pub(super) fn check(selector: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether a selector is valid.
+/// Returns true if a selector is valid.
 pub(super) fn is_usable(selector: &FieldValue<'_>) -> bool {
     let mut problems = CauseList::new();
     check(selector, &mut Causes(&mut problems));
     problems.is_empty()
 }
 
-/// Whether a selector is empty and therefore matches everything.
+/// Returns true if a selector is empty and therefore matches everything.
 pub(super) fn is_empty(selector: &FieldValue<'_>) -> bool {
     selector.get("matchLabels").len() == 0 && selector.get("matchExpressions").len() == 0
 }
 
-/// Whether a selector matches labels.
+/// Returns true if a selector matches labels.
 pub(super) fn selects(selector: &FieldValue<'_>, labels: Option<&Object>) -> bool {
     let label = |key: &str| {
         labels

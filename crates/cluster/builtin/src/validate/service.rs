@@ -152,7 +152,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     }
 }
 
-/// A family may be added as the second, or the second may be removed; the first stays.
+/// A second family may be added or removed; the first family cannot change.
 fn families(before: &Object, after: &Object, causes: &mut CauseList) {
     let external = |service| json::text(service, "spec.type") == "ExternalName";
     let headless = |service| json::text(service, "spec.clusterIP") == "None";

@@ -113,8 +113,7 @@ pub(crate) fn attributes_class_change(before: &Object, after: &Object, causes: &
     }
 }
 
-/// Validates the name of an attacher: the rules are those of a driver name, but
-/// the messages differ.
+/// Validates the name of an attacher: the rules of driver names with other messages.
 fn attacher(name: &FieldValue<'_>, causes: &mut Causes<'_>) {
     const CASELESS: &str = r"an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'Example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
     let before = causes.0.len();

@@ -53,7 +53,7 @@ pub(crate) fn status(before: &Object, after: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether a resource version is a number without leading zeros.
+/// Returns true if a resource version is a number without leading zeros.
 fn is_version(text: &str) -> bool {
     !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }

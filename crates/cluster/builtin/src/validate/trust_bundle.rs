@@ -14,7 +14,7 @@ use crate::{cause::Cause, json::Object};
 
 /// The maximum size of `spec.trustBundle` in bytes.
 const MAX_SIZE: usize = 1 << 20;
-/// The extension that says whether the certificate is that of an authority.
+/// The extension that says whether the certificate belongs to a certificate authority.
 const BASIC_CONSTRAINTS: &[u64] = &[2, 5, 29, 19];
 
 pub(crate) fn object(object: &Object, causes: &mut CauseList) {
@@ -86,7 +86,7 @@ pub(super) fn elements(der: &[u8]) -> ASN1Result<Vec<Vec<u8>>> {
     })
 }
 
-/// Whether a certificate is that of an authority.
+/// Returns true if the certificate belongs to a certificate authority.
 fn is_authority(certificate: &[u8]) -> ASN1Result<bool> {
     let parts = elements(certificate)?;
     let [content, _, _] = parts.as_slice() else {
@@ -105,14 +105,14 @@ fn is_authority(certificate: &[u8]) -> ASN1Result<bool> {
     })?;
     for extension in extensions {
         let parts = elements(&extension)?;
-        // Between both is whether the extension is critical.
+        // Between both is the flag that says if the extension is critical.
         let (Some(id), Some(value)) = (parts.first(), parts.last()) else {
             continue;
         };
         let id = yasna::parse_der(id, |reader| reader.read_oid())?;
         if id == ObjectIdentifier::from_slice(BASIC_CONSTRAINTS) {
             let value = yasna::parse_der(value, |reader| reader.read_bytes())?;
-            // `cA BOOLEAN DEFAULT FALSE`: in DER, it is there only if it is true.
+            // `cA BOOLEAN DEFAULT FALSE`: DER contains the field only if it is true.
             let parts = elements(&value)?;
             let first = parts.first().map(|part| {
                 yasna::parse_der(part, |reader| reader.read_bool()).unwrap_or_default()

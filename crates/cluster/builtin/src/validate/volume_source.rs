@@ -11,9 +11,9 @@ enum Rule {
     Required,
     /// If set, an absolute path.
     Absolute,
-    /// If set, a number in this range.
+    /// If set, a number between these limits.
     Between(i64, i64),
-    /// If set, one of these values.
+    /// If set, an element of this list.
     OneOf(&'static [&'static str]),
     /// The name of a CSI driver.
     Driver,
@@ -134,7 +134,7 @@ fn between(at: &FieldValue<'_>, least: i64, most: i64, causes: &mut Causes<'_>) 
     }
 }
 
-/// Managed Azure disks use another form of URI than disks in storage accounts.
+/// Managed Azure disks and disks in storage accounts use different forms of URIs.
 fn disk(disk: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let (kind, address) = (disk.get("kind"), disk.get("diskURI"));
     if !disk.is_set() {
@@ -164,7 +164,7 @@ fn fibre_channel(channel: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether an iSCSI name has one of the three valid forms.
+/// Returns true if an iSCSI name has one of the three valid forms.
 pub(super) fn is_iscsi(name: &str) -> bool {
     let hex = |text: &str, lengths: &[usize]| {
         lengths.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit())

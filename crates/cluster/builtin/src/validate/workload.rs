@@ -116,7 +116,7 @@ pub(crate) fn deployment(object: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether a value is a valid number or percentage.
+/// Returns true if a value is a valid number or percentage.
 fn is_number_or_percent(at: &FieldValue<'_>) -> bool {
     let mut problems = CauseList::new();
     Causes(&mut problems).number_or_percent(at);

@@ -75,7 +75,7 @@ pub(crate) fn mutating(policy: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Validates what both policies have.
+/// Validates the fields that both kinds of policies have.
 fn common(spec: &FieldValue<'_>, is_mutating: bool, causes: &mut Causes<'_>) -> Expressions {
     required_word(&spec.get("failurePolicy"), &["Fail", "Ignore"], causes);
     let kind = spec.get("paramKind");

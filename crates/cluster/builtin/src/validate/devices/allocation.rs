@@ -1,4 +1,4 @@
-//! The status of a ResourceClaim: the allocated devices, and who uses them.
+//! Validates the status of a ResourceClaim: the allocated devices and their users.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ fn device(entry: &FieldValue<'_>) -> [String; 4] {
     ["driver", "pool", "device", "shareID"].map(|name| entry.get(name).text().to_owned())
 }
 
-/// Drivers report only about allocated devices.
+/// Requires that drivers report only about allocated devices.
 fn devices(status: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let results = status.get("allocation").get("devices").get("results");
     let allocated: HashSet<[String; 4]> = results.items().map(|one| device(&one)).collect();

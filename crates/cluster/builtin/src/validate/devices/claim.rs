@@ -82,7 +82,7 @@ pub(crate) fn class(object: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether a resource has a domain that is not of Kubernetes.
+/// Returns true if a resource has a domain outside of Kubernetes.
 fn is_extended_resource(name: &str) -> bool {
     let mut problems = CauseList::new();
     crate::validate::meta::qualified("name", &format!("requests.{name}"), &mut problems);

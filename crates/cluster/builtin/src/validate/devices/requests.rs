@@ -8,7 +8,7 @@ use crate::{cause::Cause, validate::field_value::Causes};
 /// Maximum length of an expression.
 const MAX_EXPRESSION: usize = 10 << 10;
 
-/// The names of the requests of a claim, each with those of its alternatives.
+/// The names of the requests of a claim, each with the names of its alternatives.
 pub(super) struct Names<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
 
 impl<'a> Names<'a> {
@@ -35,7 +35,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Requires the name of a request, or of one of its alternatives.
+    /// Requires the name of a request or of a request's alternative.
     pub(super) fn check(&self, name: &FieldValue<'_>, causes: &mut Causes<'_>) {
         const DETAIL: &str = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'";
         let parts: Vec<&str> = name.text().split('/').collect();
@@ -50,7 +50,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Validates a list of such names.
+    /// Validates a list of names of requests.
     pub(super) fn check_all(&self, names: &FieldValue<'_>, causes: &mut Causes<'_>) {
         at_most(names, 32, causes);
         causes.unique(names.items());

@@ -77,7 +77,7 @@ fn pool(pool: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Exactly one field says which nodes have access.
+/// Requires that exactly one field says which nodes have access.
 fn nodes(spec: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let mut set = Vec::new();
     for name in NODES {

@@ -1,4 +1,4 @@
-//! Taints of devices, and tolerations of them.
+//! Validates taints of devices, and tolerations for these taints.
 
 use longshore_model::CauseList;
 

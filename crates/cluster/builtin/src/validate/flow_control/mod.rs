@@ -15,7 +15,7 @@ pub(crate) use levels::level;
 use super::field_value::{Causes, FieldValue};
 use crate::json::{self, Object};
 
-/// The highest number that decides which FlowSchema a request has.
+/// The highest `matchingPrecedence`, by which the FlowSchema of a request is selected.
 const MAX_PRECEDENCE: i64 = 10_000;
 
 pub(crate) fn schema(object: &Object, causes: &mut CauseList) {
@@ -52,7 +52,7 @@ pub(crate) fn schema(object: &Object, causes: &mut CauseList) {
     status(object, causes);
 }
 
-/// Each condition has a type, once.
+/// Requires that each condition has a type, and no type occurs twice.
 pub(crate) fn status(object: &Object, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
     let conditions = FieldValue::field(object, "status").get("conditions");
@@ -63,8 +63,8 @@ pub(crate) fn status(object: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Objects that every API server has can be created with one spec only. Of the level `exempt`,
-/// the field `exempt` may differ.
+/// Objects that every API server has can be created only with their fixed spec. In the level
+/// `exempt`, the field `exempt` may differ.
 fn fixed_spec(
     name: &str,
     spec: &FieldValue<'_>,

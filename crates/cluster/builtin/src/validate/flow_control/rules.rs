@@ -16,7 +16,7 @@ const VERBS: &[&str] = &[
     "watch",
 ];
 
-/// The kinds of subjects, each with its field and what its absence is answered with.
+/// The kinds of subjects, each with its field and the message if the field is absent.
 const SUBJECTS: [(&str, &str, &str); 3] = [
     (
         "Group",
@@ -148,7 +148,7 @@ fn non_resource_rule(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Why a path of a request without a resource is invalid.
+/// Returns the reason why a path of a non-resource request is invalid.
 fn path_problem(path: &str) -> Option<&'static str> {
     match path {
         "" => Some("must not be empty"),
@@ -176,7 +176,7 @@ fn verbs(rule: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Whether a list contains `*`, which must then be its only item.
+/// Returns true if a list contains `*`, which must then be its only item.
 fn all_or_some(list: &FieldValue<'_>, others: &str, causes: &mut Causes<'_>) -> bool {
     let has_all = list.items().any(|item| item.text() == "*");
     if has_all && list.len() > 1 {

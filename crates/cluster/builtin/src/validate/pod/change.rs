@@ -82,7 +82,7 @@ fn deadline(old: &Object, new: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Tolerations may be added; of those that exist, only `tolerationSeconds` may change.
+/// Tolerations may be added. Existing tolerations may change only in `tolerationSeconds`.
 fn tolerations(old: &Object, new: &Object, causes: &mut CauseList) {
     let without_seconds = |value: &Value| {
         let mut value = value.clone();
@@ -152,8 +152,8 @@ fn node_affinity(old: &Object, new: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether a node selector term has all requirements of another first. Nothing may be added to
-/// an empty term, which selects nothing.
+/// Returns true if a node selector term begins with all requirements of another one. Requirements
+/// may not be added to an empty term, because it selects no nodes.
 fn has_only_additions(old: &Value, new: &Value) -> bool {
     let list = |term: &Value, name: &str| term[name].as_array().cloned().unwrap_or_default();
     let names = ["matchExpressions", "matchFields"];
@@ -166,7 +166,7 @@ fn has_only_additions(old: &Value, new: &Value) -> bool {
         .all(|name| list(new, name).starts_with(&list(old, name)))
 }
 
-/// Replaces the node affinity with that of `old`.
+/// Replaces the node affinity with the node affinity of `old`.
 fn copy_node_affinity(old: &Object, new: &mut Object) {
     let was = old.get("affinity").and_then(Value::as_object);
     match was {

@@ -25,14 +25,14 @@ const FORBIDDEN: &[&str] = &[
     "lifecycle",
 ];
 
-/// A new pod has no ephemeral containers.
+/// Requires that a new pod has no ephemeral containers.
 pub(crate) fn new_pod(pod: &Object, causes: &mut CauseList) {
     if listed(pod).next().is_some() {
         causes.push(Cause::forbidden(LIST, "cannot be set on create"));
     }
 }
 
-/// Validates what differs from other containers.
+/// Validates the rules that differ from the rules of other containers.
 pub(super) fn container(spec: &Object, container: &Object, path: &str, causes: &mut CauseList) {
     let at = |field: &str| below(path, field);
     let target = json::text(container, "targetContainerName");
@@ -60,7 +60,7 @@ pub(super) fn container(spec: &Object, container: &Object, path: &str, causes: &
     }
 }
 
-/// Ephemeral containers can be added, but not changed or removed. Mirror pods have none.
+/// Ephemeral containers can be added, but not changed or removed. Mirror pods cannot have any.
 pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let annotations = json::at(before, "metadata.annotations");
     if annotations.is_some_and(|all| all.get(MIRROR_POD).is_some()) {

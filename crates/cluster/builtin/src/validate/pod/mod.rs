@@ -207,7 +207,7 @@ fn mounts(container: &Object, path: &str, volumes: &HashSet<&str>, causes: &mut 
             let detail = "must be a relative path";
             causes.push(Cause::invalid(&format!("{path}.subPath"), part, detail));
         } else if part.split('/').any(|part| part == "..") {
-            // Kubernetes omits the index here as well.
+            // Kubernetes omits the index here too.
             let detail = "must not contain '..'";
             causes.push(Cause::invalid(&format!("{list}.subPath"), part, detail));
         }

@@ -15,7 +15,7 @@ const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 const LISTS: [&str; 2] = ["requests", "limits"];
 
-/// Validates the policies of a container, by which a resize restarts it.
+/// Validates a container's `resizePolicy`, which says whether a resize restarts the container.
 pub(super) fn policies(spec: &Object, container: &Object, path: &str, causes: &mut CauseList) {
     let path = below(path, "resizePolicy");
     let never = json::text(spec, "restartPolicy") == "Never";
@@ -46,7 +46,7 @@ pub(super) fn policies(spec: &Object, container: &Object, path: &str, causes: &m
     }
 }
 
-/// Validates a resize. The rules, their order and their texts are those of Kubernetes.
+/// Validates a resize. The rules, their order and their messages equal Kubernetes'.
 pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     let empty = Object::new();
     let spec = |pod: &'_ Object| pod.get("spec").and_then(Value::as_object).cloned();
@@ -115,8 +115,8 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Whether the node of the pod reports the resources of containers. If none runs, this is not
-/// known.
+/// Returns true if the node of the pod reports the resources of its running containers, or if no
+/// container is running.
 fn is_supported(pod: &Object) -> bool {
     let status = pod.get("status").and_then(Value::as_object);
     let mut statuses = status
@@ -186,7 +186,7 @@ fn pairs<'a>(
     json::items(old, list).zip(json::items(new, list))
 }
 
-/// The names in the requests or limits of a container or a pod.
+/// The names of the resources in the requests or limits of a container or a pod.
 fn amounts<'a>(of: &'a Object, list: &str) -> Vec<&'a str> {
     let found = of
         .get("resources")
@@ -199,7 +199,7 @@ fn is_removed(old: Vec<&str>, new: Vec<&str>) -> bool {
     old.iter().any(|name| !new.contains(name))
 }
 
-/// What a resize does not change. Empty lists are the same as none.
+/// Removes the fields that a resize may change. Empty lists count as absent.
 fn without_resizable(of: &Object) -> Object {
     let mut rest = of.clone();
     let Some(Value::Object(mut resources)) = rest.remove("resources") else {

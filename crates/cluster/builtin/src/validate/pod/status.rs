@@ -64,7 +64,7 @@ fn conditions(pod: &Object, causes: &mut CauseList) {
     }
 }
 
-/// A nominated node can only be set while the pod is not assigned to a node.
+/// A nominated node can be set only while the pod is not assigned to a node.
 fn nomination(before: &Object, after: &Object, causes: &mut CauseList) {
     const FIELD: &str = "status.nominatedNodeName";
     let name = json::text(after, FIELD);

@@ -29,7 +29,7 @@ const CERTIFICATE_PATHS: [&str; 3] = ["credentialBundlePath", "keyPath", "certif
 /// Validates the source of a volume.
 pub(super) fn check(volume: &Object, path: &str, causes: &mut CauseList) {
     let causes = &mut Causes(causes);
-    // A volume has one of many sources.
+    // A volume has exactly one of many possible sources.
     let at = |name: &str| match volume.contains_key(name) {
         true => FieldValue::of(volume, name, path),
         false => FieldValue::absent(),
@@ -131,7 +131,7 @@ fn items(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
             inside(&item.get("path"), causes);
             continue;
         }
-        // Kubernetes reports the path of the source, not that of the item.
+        // Kubernetes reports the path of the source, not the path of the item.
         let named = |field: &str| {
             item.get(field)
                 .with_path(format!("{}.{field}", source.path))
@@ -152,8 +152,8 @@ fn items(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Validates a reference to a pod field: one of `FIELDS` or `more`, or a single
-/// label or annotation.
+/// Validates a reference to a pod field: an entry of `FIELDS` or `more`, or a single label or
+/// annotation.
 pub(super) fn field_path(field: &FieldValue<'_>, more: &[&str], causes: &mut Causes<'_>) {
     let path = field.get("fieldPath");
     let text = path.text();
@@ -169,8 +169,8 @@ pub(super) fn field_path(field: &FieldValue<'_>, more: &[&str], causes: &mut Cau
     }
 }
 
-/// Validates a reference to a container resource and its divisor. Environment
-/// variables may omit the name of their own container.
+/// Validates a reference to a container resource and its divisor. In environment variables, the
+/// name of the container may be omitted.
 pub(super) fn resource_field(field: &FieldValue<'_>, own: bool, causes: &mut Causes<'_>) {
     const RESOURCES: &[&str] = &[
         "limits.cpu",

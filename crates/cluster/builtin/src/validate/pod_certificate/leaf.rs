@@ -9,7 +9,7 @@ use x509_cert::{
     ext::pkix::{SubjectAltName, name::GeneralName},
 };
 
-/// What is validated of a certificate.
+/// The parts of a certificate that are validated.
 pub(super) struct Leaf {
     pub(super) key: SubjectPublicKeyInfo,
     pub(super) not_before: Timestamp,
@@ -22,7 +22,7 @@ fn time(since_epoch: Duration) -> Option<Timestamp> {
     Timestamp::from_second(i64::try_from(since_epoch.as_secs()).ok()?).ok()
 }
 
-/// Whether bytes are a certificate.
+/// Returns true if the bytes are a certificate.
 pub(super) fn is_certificate(der: &[u8]) -> bool {
     Certificate::from_der(der).is_ok()
 }
@@ -81,7 +81,7 @@ impl Leaf {
     }
 }
 
-/// Whether a text is an email address: words that dots separate, before and after `@`.
+/// Returns true if a text is an email address: words separated by dots, before and after `@`.
 fn is_address(text: &str) -> bool {
     let is_word = |word: &str| {
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"()<>[]:;@\\,\"".contains(&byte);

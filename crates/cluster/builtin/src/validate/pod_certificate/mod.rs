@@ -1,5 +1,5 @@
-//! Validation of PodCertificateRequests, with which nodes request certificates for
-//! keys of pods, and of the volumes for which they do.
+//! Validation of PodCertificateRequests, with which nodes request certificates for keys of pods,
+//! and of the volumes that contain these certificates.
 
 mod conditions;
 mod key;
@@ -31,13 +31,13 @@ const DEFAULT_EXPIRATION: i64 = 24 * 60 * 60;
 const MIN_EXPIRATION: i64 = 60 * 60;
 /// The maximum of `spec.maxExpirationSeconds`: 91 days.
 const MAX_EXPIRATION: i64 = 91 * 24 * 60 * 60;
-/// The same for the signers of Kubernetes: a day.
+/// The maximum of `spec.maxExpirationSeconds` for the signers of Kubernetes: a day.
 const MAX_KUBERNETES_EXPIRATION: i64 = 24 * 60 * 60;
 /// The maximum size of a request in bytes.
 const MAX_REQUEST: usize = 10 * 1024;
 /// The maximum length of the UID of an object.
 const MAX_UID: usize = 128;
-/// The maximum size of all annotations.
+/// The maximum size of all annotations in bytes.
 const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 /// The key types of volumes.
@@ -107,7 +107,7 @@ fn max_expiration(signer: &str) -> i64 {
     }
 }
 
-/// Validates what the author of a pod tells the signer.
+/// Validates the annotations that the author of a pod passes to the signer.
 fn annotations(annotations: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let path = &annotations.path;
     let mut size = 0_usize;
@@ -180,7 +180,7 @@ fn pkcs10(request: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Validates a source of a volume with a certificate, but for its paths.
+/// Validates a source of a volume with a certificate, except for its paths.
 pub(super) fn projection(source: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let signer = source.get("signerName");
     signer_name(&signer, causes);

@@ -1,4 +1,4 @@
-//! Verifies that a certificate request is signed with its own key.
+//! Verifies that a certificate request is signed with the key that it contains.
 
 use p521::ecdsa::{DerSignature, VerifyingKey, signature::hazmat::PrehashVerifier as _};
 use ring::{
@@ -24,7 +24,7 @@ enum Method {
     P521(&'static digest::Algorithm),
 }
 
-/// Whether a request, of which `der` is the encoding, is signed with its key.
+/// Returns true if a request is signed with its key. `der` is the encoded request.
 pub(super) fn is_valid(der: &[u8], request: &CertReq) -> bool {
     let key = &request.info.public_key;
     let (Some(kind), Some(bytes), Some(signature)) = (

@@ -162,7 +162,7 @@ fn issued(spec: &FieldValue<'_>, status: &FieldValue<'_>, now: Timestamp, causes
     let mut rest = rest;
     while let Some((kind, der, next)) = pem::block(rest) {
         if kind != "CERTIFICATE" {
-            // As Kubernetes spells it.
+            // The spelling of Kubernetes.
             let detail = "issued certificate chain must consist entirely of CERTFICATE PEM blocks";
             return causes.0.push(wrong(detail));
         }
@@ -199,7 +199,7 @@ fn wrong_times(
     }
     let lifetime = leaf.not_after.duration_since(leaf.not_before);
     let wrong_lifetime = |detail: &str| {
-        // Durations are shown in nanoseconds, at most those of a 64-bit number.
+        // Durations are shown in nanoseconds, limited to the range of a 64-bit number.
         let nanoseconds = i64::try_from(lifetime.as_nanos()).unwrap_or(i64::MAX);
         let path = status.get("certificateChain").path;
         Some(Cause::invalid(&path, nanoseconds, detail))

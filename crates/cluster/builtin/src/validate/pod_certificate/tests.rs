@@ -1,4 +1,4 @@
-//! Tests with requests and certificates of OpenSSL and of rcgen.
+//! Tests with requests and certificates made by OpenSSL and rcgen.
 
 #![allow(clippy::unwrap_used)]
 
@@ -199,7 +199,7 @@ fn now() -> Timestamp {
     "2026-01-01T00:01:00Z".parse().unwrap()
 }
 
-/// A certificate of the first hours of 2026.
+/// A certificate that is valid from the start of 2026.
 fn certificate(key: &KeyPair, hours: u64, names: Vec<SanType>) -> String {
     let mut params = CertificateParams::default();
     params.subject_alt_names = names;
