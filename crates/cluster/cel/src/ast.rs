@@ -9,12 +9,12 @@ pub(crate) struct Expr {
     pub(crate) at: usize,
     /// Height of the tree below, which is limited.
     pub(crate) height: usize,
-    /// True if it is a literal, also of a list or a map.
+    /// True if the node is a literal, or a list or map of literals.
     pub(crate) is_constant: bool,
     pub(crate) kind: Kind,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Literal(Literal),
@@ -90,7 +90,7 @@ pub(crate) enum Macro {
 }
 
 impl Expr {
-    /// The dotted name that the expression spells, if it is one.
+    /// Returns the dotted name that the expression spells; `None` for other expressions.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
             Kind::Ident(name) => Some(name.clone()),

@@ -1,15 +1,15 @@
-//! What expressions ask the authorizer.
+//! The questions that expressions ask the authorizer, and its answers.
 
 use std::fmt::Debug;
 
 use longshore_model::FieldSelector;
 
-/// A question to the authorizer: whether a user may do something. For requests of
-/// resources, `path` is empty.
+/// A question to the authorizer: may a user do something? `path` is empty for requests for
+/// resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessRequest {
-    /// Namespace and name of the service account that is asked about; `None` for the
-    /// user of the request.
+    /// Namespace and name of the service account that the question is about; `None` for the user of
+    /// the request.
     pub service_account: Option<(String, String)>,
     /// The verb.
     pub verb: String,
@@ -25,7 +25,7 @@ pub struct AccessRequest {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The field selector; everything if it cannot be parsed.
+    /// The field selector; selects everything if it cannot be parsed.
     pub fields: FieldSelector,
     /// The path of a request that is not for a resource.
     pub path: String,
@@ -36,7 +36,7 @@ pub struct AccessRequest {
 pub struct AccessDecision {
     /// True if the user may do it.
     pub allowed: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

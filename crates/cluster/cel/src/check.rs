@@ -22,8 +22,8 @@ pub(crate) struct Checked {
     pub(crate) uses: Vec<String>,
 }
 
-/// Checks an expression with `nodes` nodes that may use `variables`, and whether
-/// it `constructs` objects and patches.
+/// Checks an expression with `nodes` nodes that may use `variables`. `constructs` is true if it may
+/// construct objects and patches.
 pub(crate) fn check(
     root: &Expr,
     nodes: usize,
@@ -58,13 +58,13 @@ struct Checker<'v> {
     /// True if the expression may construct objects and patches.
     constructs: bool,
     locals: Vec<(String, Type)>,
-    /// What is known about the types that are inferred.
+    /// The types that are known for type variables.
     bound: Vec<Option<Type>>,
     /// Changes of `bound`, to undo them.
     trail: Vec<(usize, Option<Type>)>,
     problems: Vec<Problem>,
     uses: Vec<String>,
-    /// The number of calls of `format` around, whose lists may have mixed types.
+    /// The number of enclosing calls of `format`, whose lists may have mixed types.
     formats: usize,
 }
 
@@ -330,7 +330,7 @@ impl Checker<'_> {
             return None;
         }
         let (start, base) = (self.trail.len(), self.bound.len());
-        // One for each of the two parameters that signatures have.
+        // Adds a variable for each of the two parameters that signatures have.
         self.fresh();
         self.fresh();
         let mut pairs = args.iter().zip(&overload.args);
@@ -343,7 +343,7 @@ impl Checker<'_> {
         None
     }
 
-    /// Constants that are no patterns, durations or times are reported.
+    /// Reports constants that are not valid patterns, durations or times.
     fn literals(&mut self, name: &str, target: Option<&Expr>, args: &[Expr]) {
         let arg = match (name, target, args) {
             ("matches", Some(_), [arg]) | ("matches", None, [_, arg]) => arg,

@@ -23,7 +23,7 @@ struct Condition {
     expression: Result<Expression, CompileError>,
 }
 
-/// Whether conditions match a request.
+/// The result of matching a request against conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matched {
     /// All conditions are true.
@@ -33,8 +33,7 @@ pub enum Matched {
         /// The name of the condition.
         condition: String,
     },
-    /// No condition is false, but some have no value. The failure policy
-    /// decides.
+    /// No condition is false, but some have no value. The failure policy decides.
     Unknown {
         /// The errors.
         error: String,
@@ -63,7 +62,7 @@ impl Conditions {
         Self::compile_with(compiler(), conditions)
     }
 
-    /// As [`Conditions::compile`], with the compiler of a policy.
+    /// Like [`Conditions::compile`], with the compiler of a policy.
     #[must_use]
     pub fn compile_with<'c>(
         compiler: &Compiler,
@@ -84,7 +83,7 @@ impl Conditions {
         self.evaluate_with(&Variables::default(), inputs)
     }
 
-    /// As [`Conditions::evaluate`], with the variables of a policy.
+    /// Like [`Conditions::evaluate`], with the variables of a policy.
     #[must_use]
     pub fn evaluate_with(&self, variables: &Variables, inputs: &AdmissionInputs<'_>) -> Matched {
         let expressions: Vec<_> = self

@@ -1,5 +1,5 @@
-//! What expressions know about JSON values: the part of a structural schema
-//! that decides types, conversions and size limits.
+//! Declarations of JSON values for expressions: the part of a structural schema that decides types,
+//! conversions and size limits.
 
 use std::{
     collections::BTreeMap,
@@ -89,7 +89,7 @@ impl Decl {
         })
     }
 
-    /// An object with these fields, for variables that are no custom objects.
+    /// An object with these fields, for variables that are not custom objects.
     #[must_use]
     pub fn object(fields: &[(&str, Arc<Self>)]) -> Arc<Self> {
         let fields = fields.iter().filter_map(|(name, decl)| {
@@ -144,7 +144,7 @@ impl Decl {
         Self::new(Shape::IntOrString, MAX_REQUEST_BYTES - 2, 1)
     }
 
-    /// The object with other declarations of some of its fields.
+    /// Returns the object with other declarations for some of its fields.
     #[must_use]
     pub fn with_fields(&self, fields: Vec<(&str, Arc<Self>)>) -> Arc<Self> {
         let own = match &self.shape {
@@ -177,9 +177,8 @@ impl Decl {
         Self::new(Shape::Map(values), MAX_REQUEST_BYTES / 7, 2)
     }
 
-    /// Reads a schema. Returns `None` for values that expressions cannot access:
-    /// those whose type is not known. The `root` of an object also has its type
-    /// and name.
+    /// Reads a schema. Returns `None` for values that expressions cannot access, because their type
+    /// is not known. The `root` of an object also has its type and name.
     #[must_use]
     pub fn of_schema(schema: &Value, root: bool) -> Option<Arc<Self>> {
         let text = |name: &str| schema[name].as_str().unwrap_or_default();
@@ -296,7 +295,7 @@ impl Decl {
         }
     }
 
-    /// As [`Decl::element_decl`].
+    /// Like [`Decl::element_decl`], as a plain reference.
     pub(crate) fn element(&self) -> Option<&Self> {
         self.element_decl().map(|decl| &**decl)
     }

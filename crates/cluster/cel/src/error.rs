@@ -1,9 +1,9 @@
 //! Errors of evaluations.
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// A function was called with values of other types.
+    /// A function was called with values of types that it does not support.
     #[error("no such overload")]
     NoSuchOverload,
     /// The evaluation cost more than its limit.

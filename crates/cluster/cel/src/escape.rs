@@ -22,7 +22,7 @@ const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// Words with a meaning of their own.
+/// Words with a meaning in the grammar.
 const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
 
 /// Returns true if an identifier must not be this word, which otherwise has no meaning.

@@ -9,11 +9,11 @@ use crate::source::Problem;
 pub(crate) struct Token {
     pub(crate) at: usize,
     pub(crate) kind: TokenKind,
-    /// As written, for messages.
+    /// The token's source text, for messages.
     pub(crate) text: String,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TokenKind {
     Ident(String),
@@ -38,8 +38,8 @@ struct Lexer<'s> {
     at: usize,
 }
 
-/// Splits `source` into tokens; the last is [`TokenKind::End`]. What is no token
-/// is skipped and reported.
+/// Splits `source` into tokens; the last is [`TokenKind::End`]. Characters that do not form a token
+/// are skipped and reported.
 pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Problem>) {
     let mut lexer = Lexer {
         chars: source.char_indices().peekable(),
@@ -244,7 +244,7 @@ impl Lexer<'_> {
             match self.next() {
                 Some(c) if c == quote && !is_long => break,
                 Some('\\') if !raw => self.escape(&mut out)?,
-                // A backslash does not end a raw string, but keeps its quote.
+                // A backslash does not end a raw string, and keeps its quote.
                 Some('\n' | '\r') if !is_long => return Err(self.unterminated(start)),
                 Some(c) => out.push(c),
                 None => return Err(self.unterminated(start)),
@@ -314,7 +314,7 @@ impl Contents {
             .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
-    /// Adds the character, or in bytes the byte, with a number.
+    /// Adds the character with the given number, or the byte in a bytes literal.
     fn push_number(&mut self, number: u32) -> Option<()> {
         if self.is_bytes {
             self.bytes.push(u8::try_from(number).ok()?);

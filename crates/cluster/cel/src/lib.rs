@@ -1,10 +1,9 @@
 //! The Common Expression Language (CEL) as Kubernetes 1.37 uses it.
 //!
-//! An expression is compiled once against the declarations of its variables,
-//! which a structural schema gives, and then evaluated on JSON values. Neither
-//! the expressions nor the values are trusted: the size and nesting of
-//! expressions are limited, and every evaluation has a budget that bounds its
-//! time and memory. The costs are those of Kubernetes.
+//! An expression is compiled once against the declarations of its variables, which are read from a
+//! structural schema, and then evaluated on JSON values. Both the expressions and the values are
+//! untrusted: the size and nesting of expressions are limited, and every evaluation has a budget
+//! that bounds its time and memory. The costs equal Kubernetes'.
 //!
 //! ```
 //! use longshore_cel::{Decl, Environment, Outcome};
@@ -19,9 +18,8 @@
 //! assert_eq!(evaluation.result, Ok(Outcome::Bool(false)));
 //! ```
 //!
-//! The crate `cel` of crates.io was not an option: its evaluation has no cost
-//! budget, it does not check types, and its parser does not limit the depth of
-//! chains.
+//! The crate `cel` of crates.io has no cost budget for evaluations, does not check types, and does
+//! not limit the depth of chains in its parser.
 
 mod admission;
 mod ast;

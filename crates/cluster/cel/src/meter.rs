@@ -1,5 +1,5 @@
-//! Limits the work of an evaluation: by the cost of Kubernetes, and by the steps
-//! that it really takes, which bound its time and memory.
+//! Limits the work of an evaluation: by the cost that Kubernetes defines, and by the number of
+//! steps actually executed, which bounds time and memory.
 
 use crate::error::EvalError;
 
@@ -43,7 +43,7 @@ impl Meter {
         }
     }
 
-    /// Takes back a part of the cost.
+    /// Subtracts from the cost.
     pub(crate) fn refund(&mut self, cost: u64) {
         self.cost = self.cost.saturating_sub(cost);
     }

@@ -1,6 +1,6 @@
 //! Names with a meaning in the expressions of policies.
 
-/// The variable that answers what users may do.
+/// The variable with which expressions check permissions.
 pub(crate) const AUTHORIZER: &str = "authorizer";
 /// The check of the request itself, a variable whose name has a dot.
 pub(crate) const REQUEST_RESOURCE: &str = "requestResource";

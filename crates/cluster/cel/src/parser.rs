@@ -1,4 +1,4 @@
-//! Parses expressions. Macros become nodes of their own.
+//! Parses expressions. Macros become separate kinds of nodes.
 
 use crate::{
     ast::{Comprehension, Expr, Kind, Literal, Macro},
@@ -86,7 +86,7 @@ struct Parser {
 type Result<T> = std::result::Result<T, Problem>;
 
 impl Parser {
-    /// An expression that nothing follows.
+    /// Parses an expression that must extend to the end of the source.
     fn whole(&mut self) -> Result<Expr> {
         let root = self.expr()?;
         let token = self.peek();
@@ -104,7 +104,7 @@ impl Parser {
     }
 
     fn peek(&self) -> &Token {
-        // The last token is `End`, which is never taken.
+        // The last token is `End`, which is never consumed.
         &self.tokens[self.next.min(self.tokens.len() - 1)]
     }
 
@@ -218,7 +218,7 @@ impl Parser {
         while let Some((precedence, function)) = self.operator().filter(|(p, _)| *p >= least) {
             let at = self.take().at;
             let right = self.binary(precedence + 1)?;
-            // Chains of conditions have one node, so that they may be long.
+            // A chain of conditions is one node, so that it may be long.
             left = match left.kind {
                 Kind::Call {
                     function: name,
@@ -250,7 +250,7 @@ impl Parser {
             {
                 return self.member(Some(at));
             }
-            // `!-x` and `-!x` are no expressions, but `!!x` is.
+            // `!-x` and `-!x` are not valid expressions, but `!!x` is.
             let operand = self.member(None)?;
             return match count % 2 {
                 0 => Ok(operand),

@@ -21,12 +21,12 @@ use crate::{
 /// Kubernetes' limit of the cost of all rules of an object.
 pub const COST_PER_OBJECT: u64 = 10_000_000;
 
-/// The depth up to which expressions need no larger stack.
+/// Maximum depth of expressions that need no larger stack.
 const SHALLOW: usize = 32;
 
 const NO_THREAD: &str = "no thread can be started for an expression of this depth";
 
-/// Why an expression cannot be compiled: each problem with its position.
+/// The reasons why an expression cannot be compiled: each problem with its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CompileError(pub(crate) String);
@@ -154,14 +154,14 @@ pub enum Outcome {
     Bool(bool),
     /// A string.
     String(String),
-    /// Another value, by the name of its type.
+    /// A value of another type, represented by the name of its type.
     Other(&'static str),
 }
 
 /// The result and the cost of an evaluation.
 #[derive(Debug)]
 pub struct Evaluation {
-    /// The value, or why there is none.
+    /// The value, or the reason why the expression has none.
     pub result: Result<Outcome, EvalError>,
     /// The cost in the units of Kubernetes.
     pub cost: u64,
@@ -177,7 +177,7 @@ impl Program {
     /// Evaluates the conversions of constants.
     ///
     /// # Errors
-    /// Returns the first error, with which the expression never has a value.
+    /// Returns the first error. An expression with such an error never has a value.
     pub fn check_constants(&self) -> Result<(), EvalError> {
         stack::run(self.root.height <= SHALLOW, || self.evaluate_constants())
             .unwrap_or_else(|| Err(EvalError::new(NO_THREAD)))

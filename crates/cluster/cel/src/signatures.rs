@@ -1,11 +1,11 @@
-//! The functions that expressions can call: those of the Common Expression
-//! Language, and the libraries of Kubernetes 1.37.
+//! The functions that expressions can call, from the Common Expression Language and the libraries
+//! of Kubernetes 1.37.
 
 use std::{collections::HashMap, sync::OnceLock};
 
 use crate::types::{Opaque, Type};
 
-/// One way to call a function.
+/// A signature of a function.
 #[derive(Debug)]
 pub(crate) struct Overload {
     /// True if the first argument is the receiver.
@@ -318,12 +318,12 @@ fn table() -> &'static Table {
     })
 }
 
-/// The ways to call a function; empty for unknown ones.
+/// The signatures of a function; empty for unknown functions.
 pub(crate) fn overloads(name: &str) -> &'static [Overload] {
     table().get(name).map_or(&[], Vec::as_slice)
 }
 
-/// Returns true if there is a function with this name.
+/// Returns true if a function with this name exists.
 pub(crate) fn is_function(name: &str) -> bool {
     table().contains_key(name) || matches!(name, "_&&_" | "_||_")
 }
@@ -424,7 +424,7 @@ mod tests {
             "map(string, list(string))"
         );
         assert_eq!(overloads("_<_").len(), 14);
-        // `dyn` stands for unknown names, so only these may have it.
+        // Unknown names are read as `dyn`, so the table must not contain misspelled types.
         let words = TABLE
             .lines()
             .flat_map(|line| line.split(|c: char| !c.is_alphabetic()));

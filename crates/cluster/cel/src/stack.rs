@@ -7,8 +7,8 @@ use std::thread;
 /// it take no memory.
 const LARGE_STACK_BYTES: usize = 32 << 20;
 
-/// Runs work with a large stack, or directly if it is `shallow`. Returns `None` if
-/// there is no thread to run it.
+/// Runs work with a large stack, or directly if it is `shallow`. Returns `None` if the thread
+/// cannot be started.
 pub(crate) fn run<T: Send>(shallow: bool, work: impl FnOnce() -> T + Send) -> Option<T> {
     if shallow {
         return Some(work());

@@ -7,7 +7,7 @@ use crate::decl::{Decl, Shape};
 /// The type of an expression.
 #[derive(Debug, Clone)]
 pub(crate) enum Type {
-    /// The type of an expression with an error, which was reported.
+    /// The type of an expression with an error that was already reported.
     Error,
     Dyn,
     Null,
@@ -75,8 +75,8 @@ impl Type {
         Self::List(Arc::new(of))
     }
 
-    /// The type of maps. Keys of other types than the usual ones are not known,
-    /// so that types stay small.
+    /// The type of maps. Key types other than the usual ones are not tracked, so that types stay
+    /// small.
     pub(crate) fn map(key: Self, value: Self) -> Self {
         let key = match key {
             Self::Bool | Self::Int | Self::Uint | Self::String | Self::Var(_) => key,

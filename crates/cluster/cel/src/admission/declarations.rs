@@ -1,4 +1,4 @@
-//! The declarations of the variables that are no objects of a kind.
+//! The declarations of the variables `request` and `namespaceObject`.
 
 use std::sync::Arc;
 

@@ -50,7 +50,7 @@ impl AdmissionInputs<'_> {
     /// its result is null.
     ///
     /// # Errors
-    /// The budget is used up; no result counts.
+    /// The budget is used up; the results are discarded.
     pub fn evaluate(
         &self,
         variables: &Variables,

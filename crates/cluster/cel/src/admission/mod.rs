@@ -1,5 +1,5 @@
-//! Expressions of admission webhooks and policies. An expression may read the
-//! variables of its policy, which are expressions themselves.
+//! Expressions of admission webhooks and policies. An expression may read the variables of its
+//! policy, which are also expressions.
 
 mod declarations;
 mod evaluation;
@@ -30,13 +30,13 @@ pub const COST_OF_POLICY: u64 = 10_000_000;
 /// The name by which expressions read the variables of their policy.
 const VARIABLES: &str = "variables";
 
-/// How deep the expressions of variables that read each other may be nested.
+/// Maximum nesting of the expressions of variables that read each other.
 const MAX_COMPOSED_HEIGHT: usize = 1000;
 
-/// The depth up to which expressions need no larger stack.
+/// Maximum depth of expressions that need no larger stack.
 const SHALLOW: usize = 32;
 
-/// What an expression must return.
+/// The type that an expression must return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Returns {
     /// A boolean.
@@ -85,7 +85,7 @@ impl Returns {
 pub struct Expression {
     root: Expr,
     source: String,
-    /// The height with the variables that it reads.
+    /// The height, including the variables that the expression reads.
     height: usize,
 }
 
@@ -147,7 +147,7 @@ impl Compiler {
         self
     }
 
-    /// Declares `variables`, even if there are none.
+    /// Declares `variables`, even if the policy has none.
     #[must_use]
     pub fn with_variables(mut self) -> Self {
         self.composed.get_or_insert_default();
@@ -281,7 +281,7 @@ impl Default for Compiler {
     }
 }
 
-/// The type by which other expressions know a variable: objects have no fields.
+/// Returns the type of a variable as other expressions see it: the fields of objects are not known.
 fn as_variable(found: &Type) -> Type {
     match found {
         Type::List(items) => Type::list(as_variable(items)),

@@ -19,7 +19,7 @@ pub enum Output {
     Null,
     /// An `Object`, or a list of `JSONPatch`.
     Json(Json),
-    /// Another value, by the name of its type.
+    /// A value of another type, represented by the name of its type.
     Other(&'static str),
 }
 
@@ -51,7 +51,7 @@ fn is_patch(value: &Value<'_>) -> bool {
         .is_none_or(|item| matches!(item, Ok(Value::Struct(_))))
 }
 
-/// Checks that each object has the type of the field that it is in.
+/// Checks that each object has the type of its field.
 fn check_names(value: &Value<'_>, expected: &str) -> Result<(), EvalError> {
     match value {
         Value::Struct(made) => {

@@ -6,7 +6,7 @@ use crate::{
     types::Type,
 };
 
-/// Traversing a string costs a tenth of its length.
+/// Returns the cost of traversing a string: a tenth of its length.
 fn tenth(size: u64) -> u64 {
     multiplied(size, 0.1)
 }
@@ -27,7 +27,7 @@ pub(super) fn of_list(factor: f64, size: u64) -> u64 {
 }
 
 impl<'e, 'd> Estimator<'e, 'd> {
-    /// The cost of a function without its arguments, and the size of its result.
+    /// Returns the cost of a function, excluding its arguments, and the size of its result.
     pub(super) fn function(
         &self,
         name: &str,
@@ -192,7 +192,7 @@ impl<'e, 'd> Estimator<'e, 'd> {
     /// The maximum size of the items of a list.
     fn longest_item(&self, list: &Node<'d>) -> u64 {
         match self.values(list).path {
-            // Computed lists have no path, and so no known items.
+            // Computed lists have no path, so the sizes of their items are not known.
             Path::At(_) if matches!(list.path, Path::Computed) => u64::MAX,
             Path::At(decl) => decl.max_elements,
             _ => u64::MAX,

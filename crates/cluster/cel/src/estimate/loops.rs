@@ -42,8 +42,8 @@ impl<'e, 'd> Estimator<'e, 'd> {
             .map_or(0, |filter| self.node(filter).cost);
         let body = self.node(&inner.body);
         self.locals.truncate(depth);
-        // The costs of the loops that the macros stand for: to begin, of each
-        // turn besides the body, and of the result.
+        // The costs of the loops that the macros expand to: the start, each iteration without the
+        // body, and the result.
         let (begin, turn, end) = match inner.name {
             Macro::All => (0, 3, 1),
             Macro::Exists => (0, 4, 1),

@@ -1,6 +1,5 @@
-//! Estimates what an expression can cost at most, from the size limits of the
-//! schema. The estimate decides which rules a definition may have, so its
-//! numbers are those of Kubernetes.
+//! Estimates the maximum cost of an expression from the size limits of the schema. The estimate
+//! decides which rules a definition may have, so its numbers equal Kubernetes'.
 
 mod functions;
 mod loops;
@@ -80,7 +79,7 @@ impl<'e, 'd> Estimator<'e, 'd> {
                     path: Path::Computed,
                 }
             }
-            // Rules of definitions construct nothing.
+            // Rules of definitions cannot construct objects.
             Kind::Struct { .. } => Node::default(),
             Kind::Comprehension(inner) => self.comprehension(inner),
             Kind::OptMap {

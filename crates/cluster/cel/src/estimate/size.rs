@@ -1,8 +1,8 @@
-//! Sizes of values, and where they are declared.
+//! Sizes of values, and the locations of their declarations.
 
 use crate::decl::Decl;
 
-/// A range of sizes.
+/// A minimum and a maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) min: u64,
@@ -44,7 +44,7 @@ impl Size {
     }
 }
 
-/// Where Kubernetes looks for the size of a value.
+/// The location where Kubernetes looks up the size of a value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Path<'d> {
     /// The value is computed. Kubernetes looks for its parts at the root.
@@ -61,7 +61,7 @@ impl<'d> Path<'d> {
     }
 }
 
-/// What is known about a node.
+/// The estimate of a node.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Node<'d> {
     pub(super) cost: u64,

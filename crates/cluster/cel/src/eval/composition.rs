@@ -26,7 +26,7 @@ pub(crate) struct Definitions {
 #[derive(Debug)]
 struct Definition {
     name: String,
-    /// The expression, or why it cannot be compiled.
+    /// The expression, or the reason why it cannot be compiled.
     root: Result<Expr, String>,
 }
 
@@ -52,13 +52,13 @@ impl Definitions {
 pub(crate) struct Composition<'a> {
     definitions: &'a Definitions,
     known: RefCell<Vec<Option<Found<'a>>>>,
-    /// The cost of the evaluations since it was last taken.
+    /// The cost of the evaluations since [`Composition::take_cost`] was last called.
     cost: Cell<u64>,
-    /// What all evaluations may cost.
+    /// The maximum cost of all evaluations.
     limit: Cell<u64>,
 }
 
-/// The variables that an expression can read: those before a position.
+/// The variables that an expression can read: the variables before a position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Composed<'e, 'a> {
     composition: &'e Composition<'a>,
@@ -76,7 +76,7 @@ impl<'a> Composition<'a> {
         }
     }
 
-    /// All variables, whose evaluation may cost `limit`.
+    /// All variables; their evaluation may cost at most `limit`.
     pub(crate) fn all(&self, limit: u64) -> Composed<'_, 'a> {
         self.limit.set(limit);
         Composed {
@@ -92,7 +92,7 @@ impl<'a> Composition<'a> {
 }
 
 impl<'a> Composed<'_, 'a> {
-    /// The value of a variable; `None` if there is none.
+    /// Returns the value of a variable; `None` if it does not exist.
     pub(super) fn read(self, name: &str, inputs: &[(&str, Value<'a>)]) -> Option<Found<'a>> {
         let composition = self.composition;
         let (index, definition) = composition.definitions.last_before(self.end, name)?;

@@ -1,5 +1,4 @@
-//! Macros that iterate. The costs are those of the loops that Kubernetes
-//! expands them to.
+//! Macros that iterate. Their costs equal the costs of the loops that Kubernetes expands them to.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -11,7 +10,7 @@ use crate::{
     value::{Key, Map, Value},
 };
 
-/// What a loop has collected.
+/// The values that a loop has collected.
 #[derive(Default)]
 struct Collected<'a> {
     items: Vec<Value<'a>>,
@@ -66,7 +65,7 @@ impl<'a> Evaluator<'_, 'a> {
             let goes_on = self.turn(inner, key, item, &mut out);
             self.locals.truncate(depth);
             if !goes_on? {
-                // The next turn only finds that the result is known.
+                // The next iteration only finds that the result is known.
                 let is_last = index + 1 == length;
                 let cost = if inner.name == Macro::All { 2 } else { 3 };
                 self.meter.charge(if is_last { 0 } else { cost })?;
@@ -93,7 +92,7 @@ impl<'a> Evaluator<'_, 'a> {
         })
     }
 
-    /// One turn of the loop. Returns whether the loop goes on.
+    /// Executes one iteration of the loop. Returns false if the loop ends.
     fn turn(
         &mut self,
         inner: &'a Comprehension,

@@ -1,5 +1,4 @@
-//! What calls cost, by the sizes of their arguments. The numbers are those of
-//! Kubernetes.
+//! The costs of calls, which depend on the sizes of their arguments. The numbers equal Kubernetes'.
 
 use crate::{
     error::EvalError,
@@ -7,10 +6,10 @@ use crate::{
     value::{Opaque, Value},
 };
 
-/// The cost of asking the authorizer, with which an expression can ask twice.
+/// The cost of asking the authorizer. The budget allows an expression to ask twice.
 const AUTHORIZATION: u64 = 350_000;
 
-/// Traversing a string costs a tenth of its length.
+/// Returns the cost of traversing a string: a tenth of its length.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

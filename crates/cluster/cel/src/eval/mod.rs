@@ -155,7 +155,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// The check of the request itself, if there is an authorizer.
+    /// Returns the check of the request itself, if an authorizer exists.
     fn request_check(&self) -> Option<Value<'a>> {
         let is_local = self.locals.iter().any(|(known, _)| *known == AUTHORIZER);
         let name = [AUTHORIZER, ".", REQUEST_RESOURCE].concat();
@@ -270,8 +270,7 @@ impl<'a> Evaluator<'_, 'a> {
         Ok(result)
     }
 
-    /// Evaluates conditions until one is not `wanted`. Such a condition hides
-    /// the errors of others.
+    /// Evaluates conditions until one is not `wanted`. Such a condition hides the errors of others.
     fn all_are(&mut self, args: &'a [Expr], wanted: bool) -> Found<'a> {
         let mut failed = None;
         for arg in args {

@@ -37,7 +37,7 @@ pub(super) fn call<'a>(
         .or_else(|| of_decision(receiver, name, &texts).map(Ok))
 }
 
-/// The results that are checks themselves, or decisions.
+/// Returns the results that are checks or decisions.
 fn found(receiver: &Opaque, name: &str, args: &[&str]) -> Option<Result<Opaque, EvalError>> {
     let with = |access: &Access, change: &dyn Fn(&mut Access)| {
         let mut access = access.clone();
@@ -89,7 +89,7 @@ fn found(receiver: &Opaque, name: &str, args: &[&str]) -> Option<Result<Opaque, 
                 new.request.fields = selector.parse().unwrap_or_default();
             }))
         }
-        // No decision depends on labels.
+        // Decisions do not depend on labels.
         (Opaque::ResourceCheck(access), "labelSelector", [_]) => {
             Opaque::ResourceCheck(access.clone())
         }
@@ -108,7 +108,7 @@ fn of_decision<'a>(receiver: &Opaque, name: &str, args: &[&str]) -> Option<Value
     Some(match name {
         "allowed" => Value::Bool(*allowed),
         "reason" => Value::text(reason.as_str()),
-        // Roles decide without errors.
+        // Authorization by roles never fails.
         "errored" => Value::Bool(false),
         "error" => Value::text(""),
         _ => return None,

@@ -13,7 +13,7 @@ const MAX_PRECISION: usize = 1000;
 /// The verbs of a format.
 ///
 /// # Errors
-/// Returns what is wrong with the format.
+/// Returns the reason why the format is invalid.
 pub(crate) fn clauses(text: &str) -> Result<Vec<char>, String> {
     let mut verbs = Vec::new();
     let mut rest = text.chars().peekable();

@@ -15,7 +15,7 @@ const MAX_PATTERN_BYTES: usize = 512 << 10;
 const MAX_MATCH_CACHE_BYTES: usize = 256 << 10;
 /// Number of compiled patterns that are kept.
 const CACHE_SIZE: usize = 32;
-/// Steps that compiling a pattern counts as.
+/// Number of steps that are charged for compiling a pattern.
 const COMPILE_STEPS: u64 = 20_000;
 
 pub(super) fn call<'a>(
@@ -64,7 +64,7 @@ fn build(pattern: &str) -> Result<Regex, String> {
         .dfa_size_limit(MAX_MATCH_CACHE_BYTES)
         .build()
         .map_err(|error| {
-            // The last of several lines says what is wrong.
+            // The last line of the message contains the reason.
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             last.trim_start_matches("error: ").to_owned()
@@ -79,7 +79,7 @@ fn compile(pattern: &str, name: &str, meter: &mut Meter) -> Result<Arc<Regex>, E
     static CACHE: OnceLock<Mutex<HashMap<String, Arc<Regex>>>> = OnceLock::new();
     let cache = || {
         let cache = CACHE.get_or_init(Mutex::default);
-        // The map only contains complete entries.
+        // The map contains only complete entries.
         cache.lock().unwrap_or_else(PoisonError::into_inner)
     };
     if let Some(known) = cache().get(pattern) {

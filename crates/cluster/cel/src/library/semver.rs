@@ -120,7 +120,7 @@ fn parse(text: &str) -> Result<Semver, &'static str> {
     })
 }
 
-/// Drops a `v` and leading zeros, and adds missing numbers.
+/// Removes a leading `v` and leading zeros, and adds missing numbers.
 fn normalized(text: &str) -> Result<String, &'static str> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text

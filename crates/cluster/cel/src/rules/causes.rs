@@ -30,7 +30,7 @@ pub(super) fn invalid(field: &str, value: Option<&Json>, detail: &str) -> Status
     )
 }
 
-/// A rule with a problem, as Kubernetes shows it: with the names of its Go fields.
+/// An invalid rule, which Kubernetes shows with the names of its Go fields.
 pub(super) fn invalid_rule(field: &str, rule: &Json, detail: &str) -> StatusCause {
     let part = |name: &str, default: &str| match &rule[name] {
         Json::Null => default.to_owned(),

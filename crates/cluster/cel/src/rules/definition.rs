@@ -78,7 +78,7 @@ enum Place<'s> {
     Items,
 }
 
-/// The parts of rules besides the expressions.
+/// Validates the parts of rules other than the expressions.
 fn texts(schema: &Json, path: &str, out: &mut CauseList) {
     for (_, path, inner) in below(schema, path) {
         texts(inner, &path, out);
@@ -137,9 +137,9 @@ struct Checks {
 }
 
 impl Checks {
-    /// `cardinality` is how often the value can exist in an object, if that is
-    /// limited; `uncorrelatable` is the path of a list above whose items have no
-    /// previous values.
+    /// Validates a schema and the schemas below. `cardinality` is the maximum number of times that
+    /// the value can exist in an object, if it is limited. `uncorrelatable` is the path of an
+    /// enclosing list whose items have no previous values.
     fn node(
         &mut self,
         schema: &Json,

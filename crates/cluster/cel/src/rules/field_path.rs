@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 /// The path in the notation of errors.
 ///
 /// # Errors
-/// Returns what is wrong with the path.
+/// Returns the reason why the path is invalid.
 pub(super) fn normalize(path: &str, schema: &Json) -> Result<String, String> {
     let (mut out, mut at, mut rest) = (String::new(), schema, path);
     while let Some(delimiter) = rest.chars().next() {

@@ -26,16 +26,16 @@ pub struct Rules {
     root: Node,
 }
 
-/// What validation found.
+/// The errors that a validation found.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// The errors.
     pub causes: CauseList,
-    /// Errors at values that an update does not change, which do not block it.
+    /// Errors of values that an update does not change, which do not block the update.
     pub ratcheted: CauseList,
 }
 
-/// The rules at a place in a schema, and below it.
+/// The rules of a schema node, and of the nodes below it.
 #[derive(Debug, Default)]
 struct Node {
     rules: Vec<Rule>,
@@ -50,18 +50,18 @@ struct Node {
 
 #[derive(Debug)]
 struct Rule {
-    /// The rule as written.
+    /// The source of the rule.
     source: String,
     message: String,
     message_expression: Option<(String, Program)>,
     reason: String,
-    /// The path that errors are reported at, below the rule's place.
+    /// The path of reported errors, relative to the location of the rule.
     field_path: Option<String>,
     optional_old_self: bool,
     program: Result<Program, CompileError>,
 }
 
-/// Returns true if a schema contains rules. Kinds without rules cost nothing else.
+/// Returns true if a schema contains rules. Kinds without rules skip all other work.
 #[must_use]
 pub fn has_rules(schema: &Json) -> bool {
     match schema {
@@ -140,7 +140,7 @@ fn is_embedded(schema: &Json) -> bool {
     schema["x-kubernetes-embedded-resource"] == true
 }
 
-/// The variables of the rules at a place.
+/// Declares the variables of the rules of a schema node.
 fn environment(decl: &Arc<Decl>, optional_old_self: bool) -> Environment {
     let environment = Environment::new().with("self", decl.clone());
     match optional_old_self {
@@ -155,8 +155,8 @@ struct Expressions {
     message: Option<Result<Program, String>>,
 }
 
-/// Compiles the expressions of a rule at a place with a declaration. An empty
-/// rule is `None`.
+/// Compiles the expressions of a rule of a schema node with a declaration. Returns `None` for an
+/// empty rule.
 fn expressions(rule: &Json, decl: &Arc<Decl>) -> Option<Expressions> {
     let text = |name: &str| rule[name].as_str().unwrap_or_default();
     if text("rule").trim().is_empty() {
@@ -209,7 +209,7 @@ impl Rule {
         })
     }
 
-    /// The rule in messages: its message, or itself.
+    /// The name of the rule in messages: its message, or its source.
     fn name(&self) -> &str {
         match self.message.is_empty() {
             true => self.source.trim(),

@@ -83,7 +83,7 @@ impl Validation {
         }
     }
 
-    /// Reports an error of a rule that is not about the value.
+    /// Reports an error of a rule that does not concern the value.
     fn broken(&mut self, node: &Node, path: &str, detail: &str) {
         let kind = Json::String(node.kind.clone());
         let cause = causes::invalid(path, Some(&kind), detail);
@@ -171,7 +171,7 @@ impl Validation {
         if failed { Err(Stop) } else { Ok(()) }
     }
 
-    /// The message of a failed rule, and whether it used up the budget.
+    /// Returns the message of a failed rule, and true if it used up the budget.
     fn message(&mut self, rule: &Rule, inputs: &[(&str, Option<&Json>)]) -> (String, bool) {
         let default = match rule.message.is_empty() {
             true => format!("failed rule: {}", rule.name()),

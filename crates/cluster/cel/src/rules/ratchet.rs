@@ -1,4 +1,4 @@
-//! Which values an update changes. Rules may fail at the others.
+//! Finds the values that an update changes. Rules may fail for unchanged values.
 
 use std::ops::Deref;
 
@@ -6,11 +6,11 @@ use serde_json::Value as Json;
 
 use super::Node;
 
-/// A place in the new object with the value that it had before.
+/// A value of the new object with its previous value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Ratchet<'o> {
     current: Option<Pair<'o>>,
-    /// The nearest place above that has a previous value.
+    /// The nearest enclosing value that has a previous value.
     nearest: Option<Pair<'o>>,
 }
 
@@ -29,7 +29,7 @@ impl<'o> Ratchet<'o> {
         }
     }
 
-    /// Returns true if the value, or else the nearest one above that existed, is unchanged.
+    /// Returns true if the value is unchanged, or the nearest enclosing value that existed before.
     pub(super) fn is_unchanged(&self) -> bool {
         let pair = self.current.or(self.nearest);
         pair.is_some_and(|pair| pair.old == pair.new)

@@ -1,4 +1,4 @@
-//! Bytes. Those of the input are decoded when they are used.
+//! Bytes. Base64 of the input is decoded when it is used.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 
 use crate::{error::EvalError, meter::Meter};
 
-/// Bytes that are part of the input in base64, or were computed.
+/// Bytes from the input, encoded as base64, or computed bytes.
 #[derive(Debug, Clone)]
 pub(crate) enum Bytes<'a> {
     Encoded(&'a str),

@@ -1,12 +1,12 @@
-//! Equality and order of values. Lists of schemas are equal as sets or maps if
-//! the schema says so.
+//! Equality and order of values. Lists from schemas are compared as sets or maps if the schema
+//! declares this.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{Key, List, Map, Text, Value};
 use crate::{decl::ListKind, error::EvalError, meter::Meter};
 
-/// Returns true if two values are equal. Numbers of different types may be.
+/// Returns true if two values are equal. Numbers of different types can be equal.
 pub(crate) fn equal(a: &Value<'_>, b: &Value<'_>, meter: &mut Meter) -> Result<bool, EvalError> {
     meter.step()?;
     Ok(match (a, b) {

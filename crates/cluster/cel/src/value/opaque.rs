@@ -24,7 +24,7 @@ pub(crate) enum Opaque {
     Decision(AccessDecision),
 }
 
-/// What an authorizer is asked.
+/// A question to an authorizer.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     pub(crate) authorizer: Arc<dyn Authorizer>,

@@ -144,7 +144,7 @@ fn check_escapes(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A path with the characters escaped that must be.
+/// Escapes the characters of a path that must be escaped.
 fn escaped(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for c in path.chars() {

@@ -1,4 +1,4 @@
-//! The costs of expressions. `costs.json` has those that Kubernetes 1.37 computes: the
+//! Tests the costs of expressions. `costs.json` has the costs that Kubernetes 1.37 computes: the
 //! estimate, which decides which rules a definition may have, and the cost of an evaluation.
 
 use longshore_cel::{Decl, Environment};

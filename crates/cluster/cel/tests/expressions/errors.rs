@@ -1,4 +1,4 @@
-//! What is reported for expressions that do not compile or have no value.
+//! Tests the errors of expressions that do not compile or have no value.
 
 use longshore_cel::EvalError;
 

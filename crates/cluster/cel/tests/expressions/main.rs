@@ -1,4 +1,4 @@
-//! What expressions mean, and that no expression or value breaks the evaluation.
+//! Tests the meaning of expressions, and that no expression or value breaks the evaluation.
 #![allow(clippy::unwrap_used)]
 
 mod conditions;

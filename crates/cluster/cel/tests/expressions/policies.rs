@@ -45,7 +45,7 @@ fn variables_refer_to_earlier_ones() {
     );
     let found = evaluated(&[], ("variables.x == 1", Returns::Bool), &object);
     assert!(found.unwrap_err().contains("undefined field 'x'"));
-    // The type of a variable is that of its expression.
+    // The type of a variable is the type of its expression.
     let found = evaluated(&[("x", "'a'")], ("variables.x > 1", Returns::Bool), &object);
     let error = found.unwrap_err();
     assert!(

@@ -1,4 +1,4 @@
-//! Lists: those of the input, and computed ones.
+//! Lists from the input and computed lists.
 
 use std::rc::Rc;
 

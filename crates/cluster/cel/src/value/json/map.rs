@@ -1,4 +1,4 @@
-//! Maps and objects: those of the input, and computed ones.
+//! Maps and objects, from the input and computed.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -31,7 +31,7 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// The key that a value is.
+    /// Converts a value to a key.
     pub(crate) fn of(value: &Value<'_>) -> Option<Self> {
         Some(match value {
             Value::Bool(flag) => Self::Bool(*flag),

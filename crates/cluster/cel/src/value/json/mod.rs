@@ -92,7 +92,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     parse_units(text, false)
 }
 
-/// Schemas also allow days and weeks.
+/// Parses a duration. If `days` is set, days and weeks are also allowed, as in schemas.
 fn parse_units(text: &str, days: bool) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
