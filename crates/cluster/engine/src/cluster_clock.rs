@@ -1,4 +1,4 @@
-//! The clock of a cluster, as tests drive it.
+//! The clock of a cluster, with the methods by which tests control it.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ impl Engine {
         ClusterClock(self.clone())
     }
 
-    /// The clock for components of the cluster: that of the system, unless the engine has
-    /// a manual clock.
+    /// The clock for components of the cluster: the engine's manual clock, or the system's clock if
+    /// it has none.
     #[must_use]
     pub fn shared_clock(&self) -> Clock {
         self.shared().cloned().unwrap_or_default()
@@ -39,24 +39,24 @@ impl ClusterClock {
         self.0.now()
     }
 
-    /// Whether the clock stands still until it is advanced or set.
+    /// Returns true if the clock is manual.
     #[must_use]
     pub fn is_manual(&self) -> bool {
         self.0.shared().is_some_and(Clock::is_manual)
     }
 
-    /// The clock for controllers of a test: its time, and timers.
+    /// The clock for controllers of a test: current time and timers.
     #[must_use]
     pub fn source(&self) -> Clock {
         self.0.shared_clock()
     }
 
-    /// Advances the clock, in one step, and returns the new time. Expired Events have been
-    /// removed when it returns. Controllers and nodes act on the new time afterwards, as on
-    /// a change of an object: wait for what they do, or until the cluster has settled.
+    /// Advances the clock, in one step, and returns the new time. Expired Events have been removed
+    /// when it returns. Controllers and nodes react to the new time afterwards, as they do to a
+    /// change of an object: wait for the expected result, or until the cluster has settled.
     ///
     /// # Errors
-    /// The clock is that of the system, or the time would be after the year 9999.
+    /// The clock is the system's clock, or the time would be after the year 9999.
     pub async fn advance(&self, by: Duration) -> Result<Timestamp, ClockError> {
         let now = self.source().advance(by)?;
         self.0.remove_expired_events().await;
@@ -66,20 +66,20 @@ impl ClusterClock {
     /// Sets the clock forward, in one step. See [`ClusterClock::advance`].
     ///
     /// # Errors
-    /// The clock is that of the system, or already shows a later time.
+    /// The clock is the system's clock, or already shows a later time.
     pub async fn set(&self, at: Timestamp) -> Result<(), ClockError> {
         self.source().set(at)?;
         self.0.remove_expired_events().await;
         Ok(())
     }
-    /// Waits until the controllers of the cluster have nothing to do at the current time:
-    /// they have processed all changes of objects, also of those that they wrote, and no
-    /// delay of theirs has passed. Containers run by the system's clock and are not awaited.
-    /// A retry after an error is awaited if it is due within a second.
+    /// Waits until the controllers of the cluster have no work at the current time: they have
+    /// processed all changes of objects, including their own, and none of their delays has passed.
+    /// Containers use the system's clock, so this does not wait for them. It waits for a retry
+    /// after an error if the retry is due within a second.
     ///
     /// # Errors
-    /// The clock is that of the system, or the controllers still had work to do after
-    /// `timeout`, of the system's clock.
+    /// The clock is the system's clock, or the controllers still had work to do after `timeout`,
+    /// which the system's clock measures.
     pub async fn settle(&self, timeout: Duration) -> Result<(), SettleError> {
         let clock = self.source();
         if !clock.is_manual() {
@@ -93,7 +93,7 @@ impl ClusterClock {
             if self.0.has_deferred_cleanup() {
                 pending.push("a deleted CustomResourceDefinition ends".to_owned());
             }
-            // Work can be on its way from a component that was already asked to the next.
+            // Work can be moving from a component that was already asked to one that was not.
             let is_calm = pending.is_empty() && before == self.progress(&clock);
             if is_calm && last == Some(before) {
                 return Ok(());

@@ -20,7 +20,7 @@ pub enum Dependency {
         namespace: Option<String>,
         /// The name.
         name: String,
-        /// The revision; `None` if there was no object.
+        /// The revision; `None` if the object did not exist.
         revision: Option<u64>,
     },
     /// The objects of a list, by their revisions.

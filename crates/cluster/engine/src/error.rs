@@ -58,17 +58,17 @@ impl std::fmt::Display for Subject {
     }
 }
 
-/// Why a request failed. The messages are those of Kubernetes.
+/// The reason why a request failed. The messages equal Kubernetes'.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The object does not exist (404).
     #[error("{0} not found")]
     NotFound(Subject),
-    /// An object of this name exists (409).
+    /// An object with this name exists (409).
     #[error("{0} already exists")]
     AlreadyExists(Subject),
-    /// An object of this name exists and is being deleted (409).
+    /// An object with this name exists and is being deleted (409).
     #[error("object is being deleted: {0} already exists")]
     StillThere(Subject),
     /// The resource version or uid does not match, or the object's state does
@@ -85,7 +85,7 @@ pub enum Error {
     ApplyConflict {
         /// The conflicting managers and fields.
         message: String,
-        /// One cause per field.
+        /// A cause for each field.
         causes: Vec<StatusCause>,
     },
     /// An applied configuration or a patch does not match the schema (500
@@ -97,7 +97,7 @@ pub enum Error {
     Invalid {
         /// The object.
         subject: Subject,
-        /// One cause per violated rule.
+        /// A cause for each violated rule.
         causes: Vec<StatusCause>,
     },
     /// The request is malformed (400).
@@ -119,7 +119,7 @@ pub enum Error {
     /// The requested revision is compacted (410).
     #[error("{message}")]
     Expired {
-        /// Which revision or token is too old.
+        /// The revision or token that is too old.
         message: String,
         /// A token that continues an expired list at the newest revision.
         cursor: Option<String>,
@@ -164,12 +164,10 @@ pub enum Error {
     /// response.
     #[error("{}", .0.message)]
     Refused(Box<Status>),
-    /// There is no space to store the write. Nothing was changed; the request
-    /// can be repeated (507).
+    /// The store has no space for the write. No change was made; the request can be repeated (507).
     #[error("{0}")]
     StorageFull(String),
-    /// The write could not be made durable, or the engine is closed. Nothing
-    /// was changed (500).
+    /// The write could not be made durable, or the engine is closed. No change was made (500).
     #[error("{0}")]
     Storage(String),
     /// An internal error of the engine (500).
@@ -310,7 +308,7 @@ impl Error {
     }
 }
 
-/// Why the store could not be opened.
+/// The reason why the store could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {

@@ -81,12 +81,12 @@ fn has_time(event: &json::Object, field: &str) -> bool {
     !json::text(event, field).is_empty()
 }
 
-/// Whether an Event has the newer `eventTime`.
+/// Returns true if an Event has the newer `eventTime`.
 fn is_timed(event: &json::Object) -> bool {
     has_time(event, "eventTime")
 }
 
-/// The additional validation of events.k8s.io.
+/// Validates the additional rules of events.k8s.io.
 pub(crate) fn validate(before: Option<&json::Object>, event: &json::Object) -> Vec<StatusCause> {
     match before {
         None => validate_new(event),
@@ -170,7 +170,7 @@ fn validate_change(before: &json::Object, event: &json::Object) -> Vec<StatusCau
     .collect()
 }
 
-/// Renames the fields in causes to those of events.k8s.io.
+/// Renames the fields in causes to the field names of events.k8s.io.
 pub(crate) fn rename_cause_fields(causes: &mut [StatusCause]) {
     for cause in causes {
         if cause.field == "reportingComponent" {

@@ -31,15 +31,15 @@ impl Snapshot {
         Self(state)
     }
 
-    /// The revision at which it was taken.
+    /// The revision at which the snapshot was taken.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.0.revision
     }
 
-    /// Returns the start of another cluster: the objects are those of the snapshot, but created
-    /// now, with UIDs of their own. For objects that do not refer to each other by UID. `None` if
-    /// the time cannot be replaced, because its year has more than four digits.
+    /// Returns the start of another cluster: the objects of the snapshot with a new creation time
+    /// and new UIDs. The objects must not refer to each other by UID. `None` if the time cannot be
+    /// replaced, because its year has more than four digits.
     #[must_use]
     pub fn renewed(&self, options: &Options) -> Option<Self> {
         let mut state = State::clone(&self.0);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::Error;
 
-/// One change of the stored objects.
+/// A change of a stored object.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     /// The kind's name in the store.
@@ -22,24 +22,23 @@ pub(crate) struct Record {
 
 /// Stores batches of records.
 pub(crate) trait Journal: Send {
-    /// Makes the records durable in order, together with the revision they lead
-    /// to, or leaves this to the first commit after [`Journal::sync_commits`]. On failure, none
-    /// of them is stored. Logs failures.
+    /// Makes the records durable in order, together with the revision they lead to, or leaves this
+    /// to the first commit after [`Journal::sync_commits`]. On failure, no record is stored. Logs
+    /// failures.
     fn commit(&mut self, revision: u64, records: &[Record]) -> Result<(), CommitError>;
 
     /// Ends the time in which commits are not durable when they return
-    /// ([`Options::defer_sync`](crate::Options::defer_sync)). The next commit makes
-    /// all earlier ones durable.
+    /// ([`Options::defer_sync`](crate::Options::defer_sync)). The next commit makes all earlier
+    /// ones durable.
     fn sync_commits(&mut self) {}
 }
 
-/// Why a batch was not stored.
+/// The reason why a batch was not stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub(crate) struct CommitError {
     pub(crate) problem: String,
-    /// Whether there is no space for it: a full disk, a quota, or a limit of the
-    /// size of files.
+    /// True if no space is left: a full disk, a quota, or a limit on the size of files.
     pub(crate) is_full: bool,
 }
 
@@ -65,7 +64,7 @@ impl From<CommitError> for Error {
     }
 }
 
-/// Stores nothing: the state exists only in memory.
+/// A journal that stores no records: the state exists only in memory.
 #[derive(Debug)]
 pub(crate) struct NoJournal;
 

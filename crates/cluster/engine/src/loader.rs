@@ -1,6 +1,6 @@
-//! Loads a store: first the objects of built-in kinds, then the kinds of stored
-//! definitions, then the objects of these. Objects of unknown kinds stay in the
-//! store until a definition adds their kind.
+//! Loads a store: first the objects of built-in kinds, then the kinds of stored definitions, then
+//! the objects of these kinds. Objects of unknown kinds stay in the store until a definition adds
+//! their kind.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ pub(crate) fn too_deep() -> String {
     format!("exceeded max depth: objects may be nested {NESTING} levels deep")
 }
 
-/// Whether a value has more levels of lists and objects than `levels`.
+/// Returns true if a value has more levels of lists and objects than `levels`.
 pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(list) => levels == 0 || list.iter().any(|item| is_deeper(item, levels - 1)),

@@ -1,8 +1,7 @@
-//! Decides which writes run outside the writer thread, and runs them. The
-//! writer executes small writes itself, so the state cannot change while they
-//! run. A write that may take longer than a few milliseconds runs on a thread
-//! of its own, against a copy of the state. The writer then commits the result
-//! if everything the write read is unchanged; otherwise the write runs again.
+//! Decides which writes run outside the writer thread, and runs them. The writer executes small
+//! writes itself, so the state cannot change while they run. A write that may take longer than a
+//! few milliseconds runs on a separate thread, against a copy of the state. The writer then commits
+//! the result if all data that the write read is unchanged; otherwise the write runs again.
 
 use std::sync::Arc;
 
@@ -25,21 +24,21 @@ const MAX_INLINE_OPERATIONS: usize = 64;
 /// an eviction.
 const MAX_INLINE_BUDGETS: usize = 64;
 
-/// Number of writes that may be prepared concurrently. Each needs a multiple of
-/// the memory of its body.
+/// Number of writes that may be prepared concurrently. Each needs a multiple of the memory of its
+/// body.
 pub(crate) const MAX_OFFLOADED: usize = 2;
 
-/// How often a write is prepared again after a conflicting change. Kubernetes
-/// uses the same limit for patches.
+/// Number of times that a write is prepared again after a conflicting change. Kubernetes uses the
+/// same limit for patches.
 pub(crate) const MAX_ATTEMPTS: usize = 5;
 
 /// The cost of a write, which decides where it runs.
 pub(crate) trait WriteCost {
-    /// Whether the request alone shows that the write may take long.
-    /// `inline_limit` is the number of bytes up to which it does not.
+    /// Returns true if the request alone shows that the write may take long. Requests of up to
+    /// `inline_limit` bytes do not.
     fn is_large_request(&self, inline_limit: usize) -> bool;
 
-    /// Whether the objects that the write touches show that it may take long.
+    /// Returns true if the objects that the write touches show that it may take long.
     fn affects_large_objects(&self, state: &State, inline_limit: usize) -> bool;
 }
 
@@ -150,13 +149,12 @@ impl WriteCost for ListedObjects {
     }
 }
 
-/// A change of a definition compiles its schemas, whatever the size of the
-/// change.
+/// Returns true for definitions. Any change of a definition compiles its schemas.
 fn is_definition(kind: &KindInfo) -> bool {
     custom::is_definition(&kind.gvk.group, &kind.gvk.kind)
 }
 
-/// Whether an object is too large for the writer thread.
+/// Returns true if an object is too large for the writer thread.
 fn is_large(object: &Object, inline_limit: usize) -> bool {
     object.bytes().len() > inline_limit
 }
@@ -184,7 +182,7 @@ fn is_large_pod(state: &State, namespace: &str, name: &str, inline_limit: usize)
     found.is_some_and(|object| is_large(object, inline_limit))
 }
 
-/// Whether a value takes more than about `bytes` bytes as JSON.
+/// Returns true if a value takes more than about `bytes` bytes as JSON.
 fn is_larger(value: &Value, bytes: usize) -> bool {
     let mut left = bytes;
     !fits(value, &mut left)
@@ -211,8 +209,8 @@ fn fits(value: &Value, left: &mut usize) -> bool {
     }
 }
 
-/// Prepares a write on a thread of its own, against a copy of the state.
-/// `reviewed` is whether it is a dry run, and its reviews.
+/// Prepares a write on a separate thread, against a copy of the state. `reviewed` contains true for
+/// a dry run, and the reviews of the write.
 pub(crate) async fn prepare<T: Send + 'static>(
     base: State,
     clock: Arc<dyn Clock>,
@@ -232,7 +230,7 @@ pub(crate) async fn prepare<T: Send + 'static>(
                 "the write failed by a fault of the server: {panic}"
             )))
         });
-        // The caller may have stopped waiting.
+        // The receiver may have stopped waiting.
         let _ = answer.send(prepared);
     };
     std::thread::Builder::new()

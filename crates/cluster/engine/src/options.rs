@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use longshore_model::name::SUFFIX_LETTERS;
 use rand::RngExt as _;
 
-/// Where the state is stored.
+/// The location where the state is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Storage {
     /// In memory; lost when the engine is closed.
@@ -16,19 +16,19 @@ pub enum Storage {
     File(PathBuf),
 }
 
-/// A source of the current time. Tests provide their own.
+/// A source of the current time. Tests can implement it.
 pub trait Clock: Send + Sync {
     /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// The time by which the history for watches is dropped. That of a clock that tests
-    /// advance is the system's: watches read the events between two steps of the clock
-    /// only after the second.
+    /// The time that decides which history for watches is dropped. For a clock that tests advance,
+    /// this is the system's time, because watches read the events between two steps of the clock
+    /// only after the second step.
     fn history_time(&self) -> Timestamp {
         self.now()
     }
 
-    /// The clock that the cluster shares, if it is this one.
+    /// The clock that the cluster shares, if this clock is shared.
     fn shared(&self) -> Option<&longshore_clock::Clock> {
         None
     }
@@ -48,7 +48,7 @@ impl Clock for longshore_clock::Clock {
     }
 }
 
-/// A generator of ids. Tests provide their own.
+/// A generator of ids. Tests can implement it.
 pub trait Ids: Send + Sync {
     /// A new unique uid.
     fn uid(&self) -> String;
@@ -66,8 +66,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Random ids: version 4 UUIDs, and suffixes without vowels and ambiguous
-/// characters so that they form no words.
+/// Random ids: version 4 UUIDs, and suffixes without vowels and ambiguous characters so that they
+/// form no words.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RandomIds;
 
@@ -101,12 +101,12 @@ const DEFAULT_INLINE_LIMIT: usize = 32 << 10;
 /// ..Options::default() }`.
 #[derive(Clone)]
 pub struct Options {
-    /// Where the state is stored.
+    /// The location where the state is stored.
     pub storage: Storage,
-    /// Whether writes are acknowledged and visible before they are on the disk, until
-    /// [`Engine::sync`](crate::Engine::sync). If the process ends before, all of them
-    /// are lost. For the start of a server: until then, nothing outside of the process may
-    /// depend on them, such as clients or the processes of pods.
+    /// Set to acknowledge and publish writes before they are on the disk, until
+    /// [`Engine::sync`](crate::Engine::sync) is called. If the process ends earlier, all of these
+    /// writes are lost. Use this only while a server starts: until the call, other processes must
+    /// not depend on the writes, such as clients or the processes of pods.
     pub defer_sync: bool,
     /// The clock.
     pub clock: Arc<dyn Clock>,
@@ -125,9 +125,8 @@ pub struct Options {
     /// for which the writer thread executes a write itself. Larger writes are
     /// prepared on other threads.
     pub inline_limit: usize,
-    /// Whether each namespace is created with its service account `default`, as
-    /// if a controller created it at once, and whether pods need a service
-    /// account.
+    /// Set to create each namespace with its service account `default`, as if a controller created
+    /// it at once, and to require a service account for pods.
     pub default_accounts: bool,
 }
 

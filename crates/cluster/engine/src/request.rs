@@ -65,7 +65,7 @@ pub struct WriteOptions {
     pub force: bool,
     /// How to handle unknown fields.
     pub field_validation: FieldValidation,
-    /// Why an update or patch may not create the object, if it may not.
+    /// The error if an update or patch would create the object; `None` if it may create it.
     pub create_refusal: Option<Box<crate::Error>>,
     /// The text of a JSON patch. Its tests compare the text of strings and numbers.
     pub patch_text: Option<Arc<str>>,
@@ -117,7 +117,7 @@ pub struct Patch {
 pub struct Written {
     /// The new state of the object.
     pub object: Arc<Object>,
-    /// Whether this write created the object.
+    /// True if this write created the object.
     pub created: bool,
     /// Warnings for the client.
     pub warnings: Vec<String>,
@@ -184,7 +184,7 @@ impl Deleted {
 /// Deletes all matching objects.
 #[derive(Debug, Clone)]
 pub struct DeleteCollection {
-    /// The objects to delete; with a limit, those of one page.
+    /// The objects to delete; with a limit, the objects of one page.
     pub list: ListRequest,
     /// Options of each delete.
     pub options: DeleteOptions,
@@ -271,7 +271,7 @@ impl ListRequest {
     }
 }
 
-/// One page of a list.
+/// A page of a list.
 #[derive(Debug, Clone)]
 pub struct Page {
     /// The objects, sorted by namespace and name.
@@ -284,7 +284,7 @@ pub struct Page {
     pub remaining: Option<u64>,
 }
 
-/// Where a watch starts.
+/// The position at which a watch starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchStart {
     /// At the newest revision, with the state reported as `Added` events.
@@ -304,13 +304,12 @@ pub struct WatchRequest {
     pub labels: LabelSelector,
     /// The field selector.
     pub fields: FieldSelector,
-    /// Where to start.
+    /// The position at which to start.
     pub since: WatchStart,
-    /// Whether to send the state first and mark its end
-    /// (`sendInitialEvents=true`). `since` is then a lower bound.
+    /// Set to send the state first and mark its end (`sendInitialEvents=true`). `since` is then a
+    /// lower bound.
     pub initial_events: bool,
-    /// Whether the client accepts bookmarks. Otherwise the end of the initial
-    /// events is not marked.
+    /// True if the client accepts bookmarks. Otherwise the end of the initial events is not marked.
     pub bookmarks: bool,
 }
 
@@ -340,9 +339,9 @@ pub enum WatchEvent {
     /// The object was deleted, or no longer matches the selectors: its last
     /// matching state, with the resource version of the change.
     Deleted(Arc<Object>),
-    /// An object changed that may match the selector: the caller evaluates the
-    /// terms of [`ConvertedFields`](crate::ConvertedFields) on both states. Such
-    /// a watch has no other events of objects.
+    /// An object changed that may match the selector: the receiver evaluates the terms of
+    /// [`ConvertedFields`](crate::ConvertedFields) on both states. Such a watch has no other events
+    /// of objects.
     Unfiltered {
         /// The state before, with the resource version of the change, if the
         /// object existed and matched the other terms.

@@ -1,7 +1,6 @@
-//! Writes that admission outside of the engine reviews. They are executed on a
-//! copy of the state, outside of the writer, which commits the result if the
-//! objects are still those that were reviewed. A slow review therefore holds up
-//! only its own write.
+//! Writes that admission outside of the engine reviews. They are executed on a copy of the state,
+//! outside of the writer. The writer commits the result if the objects are unchanged since the
+//! review. A slow review therefore delays only its own write.
 
 use std::{
     collections::VecDeque,
@@ -30,17 +29,17 @@ const MAX_EXECUTIONS: usize = 6 * MAX_ATTEMPTS;
 
 /// Reviews writes.
 pub trait Reviewer: Send + Sync {
-    /// Reviews a write. Returns the object if it is changed.
+    /// Reviews a write. Returns the object if the review changes it.
     ///
     /// # Errors
     /// The write is refused.
     fn review(&self, review: &Review) -> impl Future<Output = Result<Option<Value>, Error>> + Send;
 
-    /// Converts an object to another version (`group/version`), if the
-    /// definition of its kind has a conversion webhook.
+    /// Converts an object to another version (`group/version`) if the definition of its kind has a
+    /// conversion webhook.
     ///
     /// # Errors
-    /// It cannot be converted.
+    /// The object cannot be converted.
     fn convert(
         &self,
         object: Value,
@@ -51,18 +50,18 @@ pub trait Reviewer: Send + Sync {
     /// changed when it is committed.
     fn dependencies(&self) -> Vec<Dependency>;
 
-    /// Forgets the dependencies, before the write is reviewed again.
+    /// Removes the dependencies before the write is reviewed again.
     fn forget_dependencies(&self);
 }
 
-/// Ids that are the same in each execution of a write, so that it stores the
+/// A source of ids that are the same in each execution of a write, so that the write stores the
 /// names that were reviewed.
 struct RepeatedIds {
     source: Arc<dyn Ids>,
     lists: Mutex<[IdList; 2]>,
 }
 
-/// Ids that were given out, and those of them that are to be given out again.
+/// Ids that were returned, and the ids to return again.
 #[derive(Default)]
 struct IdList {
     given: Vec<String>,
@@ -88,7 +87,7 @@ impl RepeatedIds {
         }
     }
 
-    /// Gives out the same ids again.
+    /// Returns the same ids again from now on.
     fn restart(&self) {
         for list in &mut *self.lists.lock().unwrap_or_else(PoisonError::into_inner) {
             list.again = list.given.iter().cloned().collect();
@@ -114,8 +113,8 @@ impl Ids for RepeatedIds {
     }
 }
 
-/// A time that is the same in each execution of a write, so that the objects
-/// to convert are the same.
+/// A time that is the same in each execution of a write, so that the objects to convert are the
+/// same.
 struct FixedTime(Timestamp);
 
 impl Clock for FixedTime {
@@ -126,16 +125,16 @@ impl Clock for FixedTime {
 
 impl Engine {
     /// The revision of the last change of the objects that configure admission
-    /// (`admissionregistration.k8s.io`); 0 if there have been none.
+    /// (`admissionregistration.k8s.io`); 0 if they have never changed.
     #[must_use]
     pub fn admission_revision(&self) -> u64 {
         self.state().admission_revision
     }
 
-    /// As [`Engine::create`], with a reviewer.
+    /// Like [`Engine::create`], with a reviewer.
     ///
     /// # Errors
-    /// As [`Engine::create`], and those of the reviewer.
+    /// The errors of [`Engine::create`] and of the reviewer.
     pub async fn create_reviewed(
         &self,
         request: Create,
@@ -149,10 +148,10 @@ impl Engine {
         Ok(self.presented(&view, written))
     }
 
-    /// As [`Engine::update`], with a reviewer.
+    /// Like [`Engine::update`], with a reviewer.
     ///
     /// # Errors
-    /// As [`Engine::update`], and those of the reviewer.
+    /// The errors of [`Engine::update`] and of the reviewer.
     pub async fn update_reviewed(
         &self,
         request: Update,
@@ -169,10 +168,10 @@ impl Engine {
         Ok(self.presented_part(&view, subresource, written))
     }
 
-    /// As [`Engine::patch`], with a reviewer.
+    /// Like [`Engine::patch`], with a reviewer.
     ///
     /// # Errors
-    /// As [`Engine::patch`], and those of the reviewer.
+    /// The errors of [`Engine::patch`] and of the reviewer.
     pub async fn patch_reviewed(
         &self,
         request: Patch,
@@ -198,10 +197,10 @@ impl Engine {
         }
     }
 
-    /// As [`Engine::delete`], with a reviewer.
+    /// Like [`Engine::delete`], with a reviewer.
     ///
     /// # Errors
-    /// As [`Engine::delete`], and those of the reviewer.
+    /// The errors of [`Engine::delete`] and of the reviewer.
     pub async fn delete_reviewed(
         &self,
         request: Delete,
@@ -220,11 +219,11 @@ impl Engine {
         })
     }
 
-    /// As [`Engine::delete_collection`], with a reviewer of each delete.
+    /// Like [`Engine::delete_collection`], with a reviewer for each delete.
     ///
     /// # Errors
-    /// As [`Engine::delete_collection`], and those of the reviewer; some of the
-    /// objects may already be deleted.
+    /// The errors of [`Engine::delete_collection`] and of the reviewer. Some of the objects may
+    /// already be deleted.
     pub async fn delete_collection_reviewed(
         &self,
         request: DeleteCollection,
@@ -247,7 +246,7 @@ impl Engine {
         Ok(page)
     }
 
-    /// Executes a write until all of its reviews are answered, and commits it.
+    /// Executes a write until all of its reviews are answered, and commits the result.
     async fn write_reviewed<R, T>(
         &self,
         dry_run: bool,
@@ -327,10 +326,10 @@ impl Engine {
         all.map(|view| view.info.clone()).collect()
     }
 
-    /// Converts an object from one version of its kind to another.
+    /// Converts an object between two versions of its kind.
     ///
     /// # Errors
-    /// One of the versions is not served, or the value is not an object.
+    /// A version is not served, or the value is not an object.
     pub fn convert(&self, object: Value, from: &KindInfo, to: &KindInfo) -> Result<Value, Error> {
         let Value::Object(object) = object else {
             return Err(Error::Internal("an object to convert is no object".into()));
@@ -381,7 +380,7 @@ impl Engine {
     /// whole cannot be merged.
     ///
     /// # Errors
-    /// Says why the configuration cannot be merged.
+    /// Returns the reason why the configuration cannot be merged.
     pub fn merge_configuration(
         &self,
         object: &Value,

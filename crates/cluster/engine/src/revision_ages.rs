@@ -1,5 +1,4 @@
-//! Tracks which revision was current at which time, so that old history can be
-//! dropped by age.
+//! Tracks when each revision was current, so that old history can be dropped by age.
 
 use std::collections::VecDeque;
 
@@ -28,8 +27,7 @@ impl RevisionAges {
     /// Records the current revision. Returns the newest revision whose events
     /// have outlived the retention time, if any.
     pub(crate) fn record(&mut self, now: Timestamp, revision: u64) -> Option<u64> {
-        // If the clock was set back, clamp the samples so that nothing is kept
-        // too long.
+        // If the clock was set back, clamp the samples so that history is not kept too long.
         for (time, _) in self.samples.iter_mut().rev() {
             if *time <= now {
                 break;

@@ -1,4 +1,4 @@
-//! The rules of a kind in one of its served versions.
+//! The rules of a kind in a served version.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,7 +11,7 @@ pub(crate) struct ViewRules {
     rules: &'static KindRules,
     /// Selectable fields of a custom kind's definition.
     own: Arc<[String]>,
-    /// Selectable fields whose names differ from those in the stored objects.
+    /// Selectable fields whose names differ from the names in the stored objects.
     renamed: &'static [(&'static str, &'static str)],
 }
 
@@ -52,14 +52,14 @@ impl ViewRules {
         }
     }
 
-    /// Whether a field selector may use `path`.
+    /// Returns true if a field selector may use `path`.
     pub(crate) fn is_selectable(&self, path: &str) -> bool {
         matches!(path, "metadata.name" | "metadata.namespace")
             || self.is_own(path)
             || self.index_of(path).is_some()
     }
 
-    /// Whether there are selectable fields besides name and namespace.
+    /// Returns true if other fields than name and namespace are selectable.
     pub(crate) fn has_own_fields(&self) -> bool {
         !self.own.is_empty() || !self.rules.fields.is_empty()
     }
@@ -75,7 +75,7 @@ impl ViewRules {
         self.rules.fields.iter().position(|field| *field == path)
     }
 
-    /// Whether `path` is a selectable field of a custom kind's definition.
+    /// Returns true if `path` is a selectable field of a custom kind's definition.
     pub(crate) fn is_own(&self, path: &str) -> bool {
         self.own.iter().any(|own| own == path)
     }

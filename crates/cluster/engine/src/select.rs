@@ -14,15 +14,14 @@ pub(crate) struct Selection {
     pub(crate) prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
-    /// Whether `fields` lacks the terms of `ConvertedFields`.
+    /// True if `fields` lacks the terms of `ConvertedFields`.
     awaits_conversion: bool,
     view: Arc<View>,
 }
 
-/// The terms of a field selector on fields of a custom kind whose definition has
-/// a conversion webhook. The engine does not know the values of these fields in
-/// the version of the request: its lists and watches leave these terms to the
-/// caller, who converts the objects.
+/// The terms of a field selector on fields of a custom kind whose definition has a conversion
+/// webhook. The engine does not know the values of these fields in the version of the request: its
+/// lists and watches leave these terms to the API server, which converts the objects.
 #[derive(Debug, Clone)]
 pub struct ConvertedFields {
     fields: FieldSelector,
@@ -30,7 +29,8 @@ pub struct ConvertedFields {
 }
 
 impl ConvertedFields {
-    /// The terms of a selector that the engine leaves to the caller, if any.
+    /// Returns the terms of a selector that the engine does not evaluate; `None` if it evaluates
+    /// all terms.
     pub(crate) fn of(view: &Arc<View>, fields: &FieldSelector) -> Option<Self> {
         view.conversion()?;
         let fields = fields.only(|path| view.rules.is_own(path));
@@ -40,14 +40,14 @@ impl ConvertedFields {
         })
     }
 
-    /// Whether an object matches that was converted to the version of the request.
+    /// Returns true if an object matches. The object must be in the version of the request.
     #[must_use]
     pub fn matches(&self, object: &Object) -> bool {
         matches(&self.view, &self.fields, object)
     }
 }
 
-/// Whether a stored object matches, as the view presents it.
+/// Returns true if a stored object matches in the form that the view presents.
 fn matches(view: &View, fields: &FieldSelector, object: &Object) -> bool {
     let presented = OnceCell::new();
     fields.matches_with(|path| match view.rules.is_own(path) {
@@ -90,17 +90,18 @@ impl Selection {
         })
     }
 
-    /// Whether all objects of the namespace match.
+    /// Returns true if all objects of the namespace match.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything() && !self.awaits_conversion
     }
 
-    /// Whether the caller evaluates further terms, see [`ConvertedFields`].
+    /// Returns true if the selector has further terms to evaluate after conversion. See
+    /// [`ConvertedFields`].
     pub(crate) fn awaits_conversion(&self) -> bool {
         self.awaits_conversion
     }
 
-    /// Whether an object matches.
+    /// Returns true if an object matches.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         object.key().starts_with(&self.prefix)
             && (self.labels.is_everything() || self.labels.matches(object.labels()))

@@ -5,18 +5,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::object::Objects;
 
-/// Maximum number of cached states per kind, which bounds the concurrent lists
-/// that benefit.
+/// Maximum number of cached states per kind, which is the maximum number of concurrent lists that
+/// benefit.
 const MAX_SNAPSHOTS: usize = 8;
 
-/// The cached states of a kind, shared by all snapshots of its table.
+/// The cached states of a kind, shared by all snapshots of the kind's table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Snapshots(Arc<Mutex<Vec<(u64, Objects)>>>);
 
 impl Snapshots {
     fn lock(&self) -> MutexGuard<'_, Vec<(u64, Objects)>> {
-        // The vector only contains complete entries, so a poisoned lock is
-        // harmless.
+        // The vector contains only complete entries, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

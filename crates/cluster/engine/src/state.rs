@@ -15,7 +15,7 @@ use crate::{
     snapshots::Snapshots,
 };
 
-/// A write as watches see it.
+/// A write in the form that watches report.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) revision: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// The memory that only this event keeps alive: states that are no longer
+    /// The memory that only this event keeps alive, which is taken by states that are no longer
     /// current.
     fn retained_bytes(&self) -> usize {
         let deleted = if self.deleted {
@@ -54,8 +54,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The events after a revision, oldest first; `None` if some of them are
-    /// compacted.
+    /// The events after a revision, oldest first; `None` if some of these events are compacted.
     pub(crate) fn events_after(&self, revision: u64) -> Option<impl Iterator<Item = &Event>> {
         if revision < self.compacted {
             return None;
@@ -78,7 +77,7 @@ impl Table {
         low
     }
 
-    /// Whether the log contains events at or before a revision.
+    /// Returns true if the log contains events at or before a revision.
     fn has_until(&self, revision: u64) -> bool {
         self.log
             .front()
@@ -161,12 +160,12 @@ pub(crate) struct State {
     /// The progress of object deletions for kinds whose definition is being
     /// deleted.
     pub(crate) cleaning: OrdMap<KindId, Cleaning>,
-    /// The revision of the last change of objects that configure admission; 0
-    /// if there have been none.
+    /// The revision of the last change of objects that configure admission; 0 if they have never
+    /// changed.
     pub(crate) admission_revision: u64,
-    /// Whether each new namespace gets its service account.
+    /// True if each new namespace gets its service account.
     pub(crate) creates_accounts: bool,
-    /// Whether the objects of deleted definitions stay until [`Engine::end_definitions`].
+    /// True if the objects of deleted definitions stay until [`Engine::end_definitions`].
     ///
     /// [`Engine::end_definitions`]: crate::Engine::end_definitions
     pub(crate) defers_cleanup: bool,
@@ -261,12 +260,12 @@ impl State {
         found.into_iter().flatten().map(|(_, object)| object)
     }
 
-    /// Records the definition summary of a kind when nothing else changes.
+    /// Records the definition summary of a kind when the kind does not change.
     pub(crate) fn set_definition_summary(&mut self, id: KindId, summary: Arc<DefinitionSummary>) {
         Arc::make_mut(&mut self.kinds).set_summary(id, summary);
     }
 
-    /// Whether a kind has the same objects and events in both states.
+    /// Returns true if a kind has the same objects and events in both states.
     pub(crate) fn has_same_table(&self, other: &Self, kind: KindId) -> bool {
         Arc::ptr_eq(&self.tables[kind.0], &other.tables[kind.0])
     }

@@ -1,6 +1,6 @@
-//! The objects in a redb file. It has two tables: `objects` maps `kind NUL key`
-//! to the object's JSON; `meta` contains the format version and the revision.
-//! The revision is stored separately because deletes advance it, too.
+//! The objects in a redb file. It has two tables: `objects` maps `kind NUL key` to the object's
+//! JSON; `meta` contains the format version and the revision. The revision is stored separately
+//! because deletes also advance it.
 
 use std::{
     io::ErrorKind,
@@ -23,7 +23,7 @@ const FORMAT_VERSION: u64 = 1;
 /// opened, so only the inner pages of the tree matter.
 const CACHE_BYTES: usize = 4 << 20;
 
-/// Converts the error of an unusable file and adds a remedy if there is one.
+/// Converts the error of an unusable file and adds a remedy if one is known.
 fn unusable(path: &Path, error: &longshore_files::Error) -> OpenError {
     let problem = match error {
         longshore_files::Error::Untrusted {
@@ -50,14 +50,14 @@ pub(crate) fn builder() -> Builder {
     builder
 }
 
-/// A record, and the value that its object gets: that after the record or that before.
+/// A record, and the new value of its object: the value after the record or the value before it.
 pub(crate) type Change<'a> = (&'a Record, Option<&'a [u8]>);
 
 /// A callback that receives each object of the file: kind, key, JSON.
 pub(crate) type Visit<'a> = dyn FnMut(&str, &str, &[u8]) -> Result<(), OpenError> + 'a;
 
 impl Store {
-    /// Uses a database that has the tables.
+    /// Wraps a database that has the tables.
     pub(crate) fn of(database: Database) -> Self {
         Self { database }
     }

@@ -1,6 +1,6 @@
-//! Views: versions of a kind as clients see them. Built-in kinds are presented
-//! as stored, custom kinds in each served version. Events are also available in
-//! events.k8s.io, and HorizontalPodAutoscalers in autoscaling/v1.
+//! Views: versions of a kind in the form that clients see. Built-in kinds are presented as stored,
+//! custom kinds in each served version. Events are also available in events.k8s.io, and
+//! HorizontalPodAutoscalers in autoscaling/v1.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{
     rules::ViewRules,
 };
 
-/// A kind in one of its versions.
+/// A version of a kind.
 #[derive(Debug)]
 pub(crate) struct View {
     pub(crate) info: Arc<KindInfo>,
@@ -83,8 +83,8 @@ impl View {
         }
     }
 
-    /// The conversion webhook of the kind, if it has one. The engine itself
-    /// converts none of its objects.
+    /// The conversion webhook of the kind, if it has one. The engine does not convert the objects
+    /// of such a kind.
     pub(crate) fn conversion(&self) -> Option<&Conversion> {
         self.custom_kind()?.conversion.as_ref()
     }
@@ -98,7 +98,7 @@ impl View {
         ))
     }
 
-    /// The type of the objects, as server-side apply traverses it.
+    /// The type of the objects for server-side apply.
     pub(crate) fn owned_type(&self) -> OwnedType<'_> {
         match &self.form {
             Form::Custom(kind) => OwnedType::Declared(&*kind.schema),
@@ -118,7 +118,7 @@ impl View {
         decode(&self.info, schema, object, validation)
     }
 
-    /// The paths of its `/scale` subresource.
+    /// The paths of the `/scale` subresource.
     pub(crate) fn scale(&self) -> Option<ScalePaths> {
         match &self.form {
             Form::Custom(kind) => kind.scale.clone(),
@@ -150,7 +150,7 @@ impl View {
         }
     }
 
-    /// As `present`, for an object that is not encoded.
+    /// Like `present`, for an object that is not encoded.
     pub(crate) fn convert(&self, mut object: json::Object) -> json::Object {
         match &self.form {
             Form::Stored => object,
@@ -193,8 +193,7 @@ impl View {
         }
     }
 
-    /// Whether the schema of the kind may have changed since an object was
-    /// written.
+    /// Returns true if the schema of the kind may have changed since an object was written.
     pub(crate) fn is_newer_than(&self, object: &Object) -> bool {
         self.custom_kind()
             .is_some_and(|kind| object.revision() <= kind.since())
@@ -207,7 +206,7 @@ impl View {
         }
     }
 
-    /// Calls `work` with a stored object that is converted as by `shown`.
+    /// Calls `work` with a converted stored object.
     pub(crate) fn with_converted<T>(
         &self,
         object: &json::Object,
@@ -233,8 +232,8 @@ impl View {
         }
     }
 
-    /// Drops fields that the storage version does not declare from an object in
-    /// stored form; `None` if there are none.
+    /// Drops fields that the storage version does not declare from an object in stored form; `None`
+    /// if the object has no such fields.
     pub(crate) fn prune_for_storage(&self, object: &json::Object) -> Option<json::Object> {
         let storage = self.custom_kind()?.storage.as_ref()?;
         let mut value = Value::Object(object.clone());
@@ -246,8 +245,8 @@ impl View {
         }
     }
 
-    /// Runs the validation that this view adds to that of the stored kind. Adds
-    /// errors that do not block an update to `warnings`.
+    /// Runs the validation of this view that the stored kind does not have. Adds errors that do not
+    /// block an update to `warnings`.
     pub(crate) fn validate(
         &self,
         before: Option<&json::Object>,
@@ -261,7 +260,7 @@ impl View {
         }
     }
 
-    /// Renames the fields in causes to those of this view.
+    /// Renames the fields in causes to the field names of this view.
     pub(crate) fn rename_cause_fields(&self, mut causes: Vec<StatusCause>) -> Vec<StatusCause> {
         if matches!(self.form, Form::Event) {
             events::rename_cause_fields(&mut causes);

@@ -1,6 +1,5 @@
-//! Watches. Each watch has a position in the event log of its kind and reads at
-//! its own pace. A slow watch does not retain memory: if the log is truncated
-//! past its position, the watch expires.
+//! Watches. Each watch has a position in the event log of its kind and reads at its own pace. A
+//! slow watch does not retain memory: if the log is truncated past its position, the watch expires.
 
 use std::{collections::VecDeque, ops::Bound, sync::Arc, task::Poll};
 
@@ -56,7 +55,7 @@ impl Watch {
         let state = shared.current.load_full();
         let (now, view) = state.kinds.resolve(&request.kind)?;
         if now != kind || state.kinds.entry(kind).uid != uid {
-            // The kind was recreated in between; report it as missing, as a
+            // The kind was recreated in between. Report it as missing, because it was missing a
             // moment ago.
             return Err(Error::NotFound(Subject::new(&request.kind, "")));
         }
@@ -95,7 +94,7 @@ impl Watch {
         })
     }
 
-    /// Returns the next event. Cancel safe: dropping the future loses no event.
+    /// Returns the next event. Cancel safe: dropping the future does not lose an event.
     ///
     /// # Errors
     /// [`Error::Expired`] if the watch was too slow; [`Error::Storage`] if the
@@ -120,7 +119,7 @@ impl Watch {
     /// Returns the next event if it is available immediately.
     ///
     /// # Errors
-    /// As [`Watch::next`].
+    /// The errors of [`Watch::next`].
     pub fn try_next(&mut self) -> Result<Option<WatchEvent>, Error> {
         if let Some(object) = self.initial.next() {
             let object = self.view.present(&object);
@@ -146,12 +145,11 @@ impl Watch {
         }))
     }
 
-    /// The revision up to which all events have been delivered, for use in a
-    /// bookmark; 0 while initial events are pending, when no bookmark can be
-    /// sent.
+    /// The revision up to which all events have been delivered, for use in a bookmark. 0 while
+    /// initial events are pending, because a bookmark cannot be sent then.
     ///
     /// # Errors
-    /// As [`Watch::next`].
+    /// The errors of [`Watch::next`].
     pub fn bookmark(&mut self) -> Result<u64, Error> {
         if self.initial.len() == 0 && self.end_of_initial.is_none() && self.pending.is_empty() {
             self.read()?;
@@ -262,7 +260,7 @@ fn expired(asked: u64, compacted: u64) -> Error {
     }
 }
 
-/// Converts an event to what a watch with a selection reports.
+/// Converts an event to the event that a watch with a selection reports.
 fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEvent> {
     let was = event
         .before
@@ -284,7 +282,7 @@ fn select(selection: &Selection, view: &View, event: &Event) -> Option<WatchEven
     }
 }
 
-/// The event of a watch whose caller evaluates further terms of the selector.
+/// Converts an event for a watch whose receiver evaluates further terms of the selector.
 fn unfiltered(
     selection: &Selection,
     view: &View,

@@ -1,8 +1,7 @@
-//! The writer thread. It takes queued writes, executes them against the working
-//! state, makes the batch durable in one commit, publishes the new state, and
-//! only then responds. Readers therefore never see a write that could still be
-//! lost, except before [`Engine::sync`](crate::Engine::sync) if the options defer the syncs
-//! to it, and concurrent writes share one disk sync.
+//! The writer thread. It takes queued writes, executes them against the working state, makes the
+//! batch durable in one commit, publishes the new state, and only then responds. Readers therefore
+//! never see a write that could still be lost, except before [`Engine::sync`](crate::Engine::sync)
+//! if the options defer syncs until then. Concurrent writes share one disk sync.
 //!
 //! A panic in a write or in the store fails only the affected writes: see
 //! [`Machine::execute`].
@@ -28,8 +27,8 @@ use crate::{
 
 /// Maximum number of writes in a commit.
 const MAX_BATCH_WRITES: usize = 512;
-/// Maximum time to collect further writes for a commit. It bounds how long a
-/// write waits for others.
+/// Maximum time to collect further writes for a commit. It bounds how long a write waits for
+/// others.
 const MAX_BATCH_DURATION: Duration = Duration::from_millis(20);
 /// Expected maximum duration of a single write. Slower writes should be
 /// prepared outside the writer, and are logged.

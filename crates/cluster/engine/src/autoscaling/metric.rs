@@ -57,7 +57,7 @@ fn put(object: &mut Object, pointer: &str, value: Value) {
     }
 }
 
-/// Converts a metric to v1 if `old` is set, else to v2.
+/// Converts a metric to v1 if `old` is set, otherwise to v2.
 pub(super) fn metric(metric: &Value, rules: &[(&str, &str, &str)], old: bool) -> Value {
     let mut made = Map::new();
     made.insert("type".into(), metric["type"].clone());

@@ -1,6 +1,5 @@
-//! HorizontalPodAutoscalers of autoscaling/v1. They are the same objects as in
-//! v2, but v1 has fields for the CPU metric only and keeps everything else in
-//! annotations.
+//! HorizontalPodAutoscalers of autoscaling/v1. They are the same objects as in v2, but v1 has
+//! fields only for the CPU metric and keeps all other fields in annotations.
 
 mod metric;
 #[cfg(test)]
@@ -30,7 +29,8 @@ pub(crate) fn info(stored: &KindInfo) -> KindInfo {
     }
 }
 
-/// Renames all fields, either to the names of Go's types or to those of JSON.
+/// Renames all fields. `name` converts the first letter: Go's field names begin with an upper-case
+/// letter, JSON's with a lower-case letter.
 fn renamed(value: &Value, name: fn(char) -> char) -> Value {
     match value {
         Value::Object(fields) => {

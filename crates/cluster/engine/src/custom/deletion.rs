@@ -1,5 +1,5 @@
-//! Deletion of a CustomResourceDefinition. A finalizer keeps it until all of
-//! its custom objects are deleted.
+//! Deletion of a CustomResourceDefinition. A finalizer keeps it until all of its custom objects are
+//! deleted.
 
 use jiff::Timestamp;
 use longshore_builtin::json;

@@ -32,16 +32,16 @@ pub(crate) const DEFINITION_GROUP: &str = "apiextensions.k8s.io";
 /// Kind name of CustomResourceDefinition.
 pub(crate) const DEFINITION_KIND: &str = "CustomResourceDefinition";
 
-/// Whether a kind is CustomResourceDefinition.
+/// Returns true if a kind is CustomResourceDefinition.
 pub(crate) fn is_definition(group: &str, kind: &str) -> bool {
     group == DEFINITION_GROUP && kind == DEFINITION_KIND
 }
 
-/// Size limit, in bytes of compiled patterns. Below it, validating a small
-/// object takes a few milliseconds at most.
+/// Size limit, in bytes of compiled patterns. Below it, validating a small object takes a few
+/// milliseconds at most.
 const MAX_CHEAP_PATTERN_BYTES: usize = 256 << 10;
 
-/// Reasons of errors with which the rules of the schema are not evaluated.
+/// Reasons of errors that prevent the evaluation of the schema's rules.
 const BLOCKING: [&str; 5] = [
     "FieldValueNotSupported",
     "FieldValueRequired",
@@ -72,14 +72,13 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
-/// The schema of a version, and the schema of the storage version if that is
-/// another one.
+/// The schema of a version, and the schema of the storage version if it is a different version.
 pub(crate) struct Schemas {
     pub(crate) own: Arc<Structural>,
     pub(crate) storage: Option<Arc<Structural>>,
 }
 
-/// One version of a custom kind.
+/// A version of a custom kind.
 #[derive(Debug)]
 pub struct CustomKind {
     pub(crate) schema: Arc<Structural>,
@@ -96,7 +95,7 @@ pub struct CustomKind {
     /// provided that `alone` is set.
     since: AtomicU64,
     pub(crate) is_only_version: bool,
-    /// Whether validation may take long even for a small object.
+    /// True if validation may take long even for a small object.
     pub(crate) is_costly: bool,
     /// The conversion webhook, if the definition has one.
     pub(crate) conversion: Option<Conversion>,
@@ -194,8 +193,8 @@ impl CustomKind {
         self.since.load(Ordering::Relaxed)
     }
 
-    /// Sets that revision. Only the writer calls this, before it publishes the
-    /// kind.
+    /// Sets the revision that [`CustomKind::since`] returns. Only the writer calls this, before it
+    /// publishes the kind.
     pub(crate) fn set_since(&self, revision: u64) {
         self.since.store(revision, Ordering::Relaxed);
     }
@@ -246,8 +245,8 @@ impl CustomKind {
         causes.into_vec()
     }
 
-    /// Evaluates the rules of the schema, unless the object has errors that
-    /// rules are not prepared for.
+    /// Evaluates the rules of the schema, unless the object has errors that the rules do not
+    /// expect.
     fn evaluate_rules(
         &self,
         before: Option<&json::Object>,
@@ -299,12 +298,12 @@ impl CustomKind {
     }
 }
 
-/// Whether the value at the path of a cause is unchanged.
+/// Returns true if the value at the path of a cause is unchanged.
 fn is_unchanged_at(before: &Value, after: &Value, cause: &StatusCause) -> bool {
     let path = match (&*cause.field, &*cause.reason) {
         ("<nil>", _) => "",
-        // A missing field is reported at its own path, but the error belongs to
-        // the parent object.
+        // A missing field is reported at the path of the field, but the error belongs to the parent
+        // object.
         (path, "FieldValueRequired") => path.rsplit_once('.').map_or("", |(around, _)| around),
         (path, _) => path,
     };

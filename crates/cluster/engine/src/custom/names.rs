@@ -42,9 +42,8 @@ impl<'a> UsedNames<'a> {
     }
 }
 
-/// Updates the accepted names and the conditions `NamesAccepted` and
-/// `Established` of a definition; `group` contains the definitions of its
-/// group. Returns whether anything changed.
+/// Updates the accepted names and the conditions `NamesAccepted` and `Established` of a definition.
+/// `group` contains all definitions of its group. Returns true if the definition has changed.
 pub(crate) fn accept<'a>(
     definition: &mut json::Object,
     group: impl Iterator<Item = &'a DefinitionSummary>,

@@ -64,7 +64,7 @@ impl ScalePaths {
     /// Returns the `Scale` of an object.
     ///
     /// # Errors
-    /// Returns a message if a value at one of the paths has the wrong type.
+    /// Returns a message if the value at a path has the wrong type.
     pub(crate) fn scale(&self, stored: &Object, object: &js::Object) -> Result<Value, String> {
         let number = |path: &str| match js::at(object, without_leading_dot(path)) {
             None | Some(Value::Null) => Ok(None),

@@ -1,5 +1,5 @@
-//! A summary of each definition. Every write of a definition needs these fields
-//! of all definitions; the summary avoids decoding them all.
+//! A summary of each definition. Every write of a definition needs these fields of all definitions;
+//! the summary avoids decoding them all.
 
 use longshore_builtin::{definition::is_condition_true, json};
 use serde_json::Value;
@@ -11,14 +11,13 @@ use super::CLEANUP_FINALIZER;
 pub(crate) struct DefinitionSummary {
     pub(crate) uid: Box<str>,
     pub(crate) group: Box<str>,
-    /// Its accepted resource and kind names.
+    /// The accepted resource and kind names.
     pub(crate) resources: Vec<Box<str>>,
     pub(crate) kinds: Vec<Box<str>>,
-    /// Whether all of its requested names are accepted.
+    /// True if all requested names are accepted.
     pub(crate) has_accepted_names: bool,
     pub(crate) is_established: bool,
-    /// Whether it is being deleted and waits for its custom objects to be
-    /// deleted.
+    /// True if the definition is being deleted and waits for its custom objects to be deleted.
     pub(crate) awaits_cleanup: bool,
 }
 

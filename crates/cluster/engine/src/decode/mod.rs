@@ -1,6 +1,5 @@
-//! Decodes the object of a request. A single walk along the types of its kind
-//! rejects wrong types, finds and drops unknown fields, drops nulls, and
-//! normalizes times and quantities.
+//! Decodes the object of a request. A single walk along the types of its kind rejects wrong types,
+//! finds and drops unknown fields, drops nulls, and normalizes times and quantities.
 
 mod problem;
 mod walk;
@@ -120,8 +119,8 @@ pub(crate) fn decode(
     })
 }
 
-/// Whether an object exceeds the depth limit. Managed fields are exempt because
-/// they are nested deeper than the object they describe.
+/// Returns true if an object exceeds the depth limit. Managed fields are exempt because they are
+/// nested deeper than the object that they describe.
 fn is_too_deep(object: &Map<String, Value>) -> bool {
     object.iter().any(|(name, value)| match value {
         Value::Object(metadata) if name == "metadata" => metadata

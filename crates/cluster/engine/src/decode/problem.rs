@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::{Error, Subject};
 
-/// Why an object cannot be decoded.
+/// The reason why an object cannot be decoded.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Problem {
-    /// The object is of another type.
+    /// The object has an unexpected type.
     Unreadable(String),
     /// A value has the wrong type. `restored` is the message for strategic
     /// merge patches.
@@ -33,8 +33,7 @@ impl From<Problem> for Error {
 }
 
 impl Problem {
-    /// Converts the problem to the error of a patch, which is a 422 without an
-    /// object.
+    /// Converts the problem to the error of a patch, which is a 422 without an object.
     pub(crate) fn of_patch(self, kind: PatchKind, patch: &Value) -> Error {
         let is_strategic = kind == PatchKind::Strategic;
         let problem = match self {

@@ -25,14 +25,14 @@ pub(super) struct WalkError {
 
 #[derive(Debug)]
 enum Mismatch {
-    /// A value of another type than the declared one.
+    /// The value does not have the declared type.
     Type {
         found: String,
         wanted: String,
         /// The message for strategic merge patches.
         restored: String,
     },
-    /// The message of the type's own decoder, which does not know the path.
+    /// The message of a type-specific decoder, which does not know the path.
     Own(String),
 }
 
@@ -54,8 +54,8 @@ impl WalkError {
 }
 
 impl WalkError {
-    /// The message where Go converts a map to an object without encoding it as
-    /// JSON first, as it does for strategic merge patches.
+    /// The message where Go converts a map to an object without encoding it as JSON first, as for
+    /// strategic merge patches.
     pub(super) fn restored(&self) -> String {
         match &self.problem {
             Mismatch::Own(text) if text.starts_with("illegal base64") => {
@@ -93,13 +93,13 @@ fn restored(at: TypeRef, value: &Value) -> String {
     }
 }
 
-/// Whether a time has exactly six decimals.
+/// Returns true if a time has exactly six decimals.
 fn has_micros(text: &str) -> bool {
     let decimals = text.get(19..).and_then(|rest| rest.strip_prefix('.'));
     decimals.is_some_and(|rest| rest.bytes().take_while(u8::is_ascii_digit).count() == 6)
 }
 
-/// Quantities in resource lists are rounded up to thousandths.
+/// Rounds a quantity in a resource list up to thousandths.
 fn round_up(amount: &mut Value) {
     if let Value::String(text) = amount
         && let Ok(quantity) = text.parse::<Quantity>()
@@ -120,7 +120,7 @@ fn zero(at: TypeRef) -> Value {
     }
 }
 
-/// Whether a number is an integer within the range of its type.
+/// Returns true if a number is an integer within the range of its type.
 fn fits(at: TypeRef, number: &Number) -> bool {
     let small = at.shape() == Shape::IntOrString || at.is_narrow();
     number
@@ -128,7 +128,7 @@ fn fits(at: TypeRef, number: &Number) -> bool {
         .is_some_and(|number| !small || i32::try_from(number).is_ok())
 }
 
-/// Where Go's time parser fails, and the layout element that it expected there.
+/// Returns the rest of the text at which Go's time parser fails, and the expected layout element.
 fn time_parse_failure<'a>(text: &'a str, layout: &'static str) -> (&'a str, &'static str) {
     const PARTS: [(&str, usize); 11] = [
         ("2006", 4),
@@ -182,8 +182,8 @@ fn object_meta() -> Option<TypeRef> {
     registry().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
 }
 
-/// Drops parts of the type and metadata of a stored object within a custom object that do not
-/// have the right types: the definition may have changed since.
+/// Drops parts of the type and metadata of a stored embedded object that have the wrong types,
+/// because the definition may have changed since.
 pub(crate) fn drop_invalid(object: &mut Map<String, Value>) {
     object.retain(|name, value| value.is_string() || !matches!(&**name, "apiVersion" | "kind"));
     let meta = object_meta();
@@ -210,8 +210,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Decodes an object of a custom kind: its metadata as `ObjectMeta`, the
-    /// rest by its schema, which also supplies defaults.
+    /// Decodes an object of a custom kind: its metadata as `ObjectMeta`, the rest by its schema,
+    /// which also supplies defaults.
     pub(super) fn custom(&mut self, schema: &Structural, object: &mut Map<String, Value>) {
         if let (Some(meta), Some(metadata)) = (object_meta(), object.get_mut("metadata")) {
             self.path.push_str("metadata");
@@ -229,7 +229,7 @@ impl Walk {
         }
     }
 
-    /// Decodes the type and metadata of an object within a custom object.
+    /// Decodes the type and metadata of an object that is embedded in a custom object.
     fn embedded(&mut self, path: &str, object: &mut Map<String, Value>) {
         for field in ["apiVersion", "kind"] {
             if let Some(other) = object.get(field).filter(|value| !value.is_string()) {

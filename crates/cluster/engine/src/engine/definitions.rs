@@ -1,4 +1,4 @@
-//! The end of CustomResourceDefinitions, some time after they were deleted.
+//! Removes CustomResourceDefinitions some time after their deletion.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ const ERROR_DELAY: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Keeps each CustomResourceDefinition for `delay` after it was deleted, then deletes its
-    /// objects and the definition: on Kubernetes, a controller does so. Clients that delete a
-    /// definition and then wait for its end, with a watch that begins with the current objects,
-    /// see it with its `deletionTimestamp` first. Without this, both happen in the request that
-    /// deletes the definition. Runs until it is dropped.
+    /// objects and the definition. On Kubernetes, a controller does this. Clients that delete a
+    /// definition and then wait for its removal, with a watch that begins with the current objects,
+    /// first see it with its `deletionTimestamp`. Without this method, both happen in the request
+    /// that deletes the definition. Runs until it is dropped.
     pub async fn end_definitions(&self, delay: Duration) {
         let state = self.state();
         let Some(id) = state.kinds.builtin_id(DEFINITION_GROUP, DEFINITION_KIND) else {
@@ -53,7 +53,7 @@ impl Engine {
         }
     }
 
-    /// Whether the end of a deleted definition was deferred.
+    /// Returns true if the cleanup of a deleted definition was deferred.
     pub(crate) fn has_deferred_cleanup(&self) -> bool {
         !deferred_cleanups(&self.state()).is_empty()
     }

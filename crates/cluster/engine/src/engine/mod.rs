@@ -42,7 +42,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// A kind in one of the versions in which it is served.
+/// A kind in a version in which it is served.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// The kind.
@@ -68,7 +68,7 @@ struct Inner {
     writer: Option<JoinHandle<()>>,
     /// Size limit, in bytes, of writes that the writer executes itself.
     inline_limit: usize,
-    /// Whether the state is stored in a file.
+    /// True if the state is stored in a file.
     is_durable: bool,
     /// Limits the number of writes that run outside the writer.
     offload_slots: Semaphore,
@@ -89,8 +89,7 @@ impl Drop for Inner {
 }
 
 impl Engine {
-    /// Opens the storage. A new store gets the namespaces that every cluster
-    /// has.
+    /// Opens the storage. A new store gets the namespaces that every cluster has.
     ///
     /// # Errors
     /// Returns an error if the file is in use, has another format version, or
@@ -246,13 +245,12 @@ impl Engine {
         self.inner.clock.now()
     }
 
-    /// The clock that the cluster shares, if the engine has it.
+    /// The clock that the cluster shares; `None` if the engine uses another clock.
     pub(crate) fn shared(&self) -> Option<&longshore_clock::Clock> {
         self.inner.clock.shared()
     }
 
-    /// Removes the Events that have expired. Otherwise, this happens when Events are
-    /// written.
+    /// Removes the Events that have expired. Otherwise, writes of Events trigger this.
     pub(crate) async fn remove_expired_events(&self) {
         let removed = self.submit(false, |tx| {
             tx.expire_events();

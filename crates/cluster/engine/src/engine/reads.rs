@@ -1,4 +1,4 @@
-//! Reads, of the published state.
+//! Reads of the published state.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl Engine {
     /// autoscaling/v1.
     ///
     /// # Errors
-    /// As [`Engine::get`]; [`Error::NotFound`] for kinds without a scale.
+    /// Same as [`Engine::get`]; [`Error::NotFound`] for kinds without a scale.
     pub fn get_scale(
         &self,
         kind: &KindInfo,
@@ -60,7 +60,7 @@ impl Engine {
         Ok(self.view(kind)?.present(&object))
     }
 
-    /// Checks that something may be created in a namespace, which need not be stored.
+    /// Checks that an object may be created in a namespace. The object need not be stored.
     ///
     /// # Errors
     /// The namespace does not exist or is terminating.
@@ -110,8 +110,8 @@ impl Engine {
         Ok(self.listed(request)?.1)
     }
 
-    /// The terms of a field selector that lists and watches of a kind leave to the
-    /// caller; `None` if there are none.
+    /// The terms of a field selector that lists and watches of a kind do not evaluate, so that the
+    /// calling code must; `None` if all terms are evaluated.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the kind is not served.
@@ -138,8 +138,8 @@ impl Engine {
         Ok(list::cursor_after(&prefix, revision, last))
     }
 
-    /// The number of objects of a kind in all namespaces: an upper bound of
-    /// what a list or the start of a watch has to scan.
+    /// The number of objects of a kind in all namespaces. It is an upper bound for the number of
+    /// objects that a list or the start of a watch scans.
     #[must_use]
     pub fn count(&self, kind: &KindInfo) -> usize {
         let state = self.state();
@@ -147,8 +147,8 @@ impl Engine {
         found.map_or(0, |(id, _)| state.table(id).objects.len())
     }
 
-    /// A number that grows with every change of an object of one of these kinds.
-    /// It may also grow without a change.
+    /// A number that grows with every change of an object of these kinds. It may also grow without
+    /// a change.
     #[must_use]
     pub fn last_change(&self, kinds: &[Arc<KindInfo>]) -> u64 {
         let state = self.state();

@@ -1,5 +1,5 @@
-//! How a write is executed: on the thread of the writer, or prepared outside of it and
-//! committed there.
+//! The execution of writes: on the thread of the writer, or prepared outside of it and committed
+//! there.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Engine {
-    /// Returns how long the slowest write has blocked the writer since the last
-    /// call, and resets the value. No other write proceeds during that time.
+    /// Returns how long the slowest write has blocked the writer since the last call, and resets
+    /// the value. Other writes cannot proceed during that time.
     #[allow(clippy::must_use_candidate, reason = "the call also resets the value")]
     pub fn longest_hold(&self) -> std::time::Duration {
         self.inner.shared.longest_hold.take()
@@ -91,8 +91,7 @@ impl Engine {
         })
     }
 
-    /// Commits a prepared write. Returns `None` if something that it read has
-    /// changed since.
+    /// Commits a prepared write. Returns `None` if data that it read has changed since.
     pub(crate) async fn commit_prepared(
         &self,
         prepared: Prepared,
@@ -138,7 +137,7 @@ impl Engine {
         let job: QueuedWrite = Box::new(move |machine| {
             let result = work(machine);
             Box::new(move |kept| {
-                // The caller may have stopped waiting.
+                // The receiver may have stopped waiting.
                 let _ = answer.send(kept.and(result));
             })
         });
@@ -152,8 +151,8 @@ impl Engine {
         answered.await.map_err(|_| closed())?
     }
 
-    /// Makes all writes durable that were acknowledged so far, and from now on each
-    /// write before it is acknowledged. See [`Options::defer_sync`](crate::Options::defer_sync).
+    /// Makes all writes durable that were acknowledged so far. From now on, each write is durable
+    /// before it is acknowledged. See [`Options::defer_sync`](crate::Options::defer_sync).
     ///
     /// # Errors
     /// The writes cannot be stored.

@@ -47,8 +47,7 @@ impl Engine {
             })
             .await?
         } else {
-            // Everything that does not need the writer runs here, before the
-            // write is queued.
+            // Work that does not need the writer runs here, before the write is queued.
             let draft = machine::admit(&self.state(), &*self.inner.ids, request)?;
             self.submit(dry_run, move |tx| machine::create(tx, draft))
                 .await?
@@ -56,11 +55,10 @@ impl Engine {
         Ok(self.presented(&view, written))
     }
 
-    /// Creates those of a few small objects that do not exist yet, in one
-    /// transaction.
+    /// Creates a few small objects in one transaction, except for objects that already exist.
     ///
     /// # Errors
-    /// Returns the error of admission or validation; no object is created then.
+    /// Returns the error of admission or validation; in this case, no object is created.
     pub async fn create_missing(&self, requests: Vec<Create>) -> Result<(), Error> {
         if requests.is_empty() {
             return Ok(());
@@ -121,8 +119,7 @@ impl Engine {
     /// Patches an object, its status or its scale.
     ///
     /// # Errors
-    /// Returns an error if the patch cannot be applied, and every error of an
-    /// update.
+    /// Returns an error if the patch cannot be applied, or any error of an update.
     pub async fn patch(&self, request: Patch) -> Result<Written, Error> {
         let view = self.view(&request.target.kind)?;
         let scale = request.subresource == Subresource::Scale;
@@ -157,7 +154,7 @@ impl Engine {
     /// Kubernetes, other writes may be interleaved if there are many objects.
     ///
     /// # Errors
-    /// As [`Engine::delete`]; some of the objects may already be deleted.
+    /// Same as [`Engine::delete`]; some of the objects may already be deleted.
     pub async fn delete_collection(&self, request: DeleteCollection) -> Result<Page, Error> {
         let view = self.view(&request.list.kind)?;
         machine::check_options(&request.options)?;
@@ -203,7 +200,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::TooManyDisruptions`] if the budget does not allow it;
-    /// [`Error::SeveralBudgets`]; otherwise as [`Engine::delete`].
+    /// [`Error::SeveralBudgets`]; otherwise the errors of [`Engine::delete`].
     pub async fn evict(&self, request: Evict) -> Result<(), Error> {
         self.write(request.options.dry_run, request, |tx, request: Evict| {
             machine::evict(tx, &request)

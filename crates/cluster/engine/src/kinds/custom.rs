@@ -19,8 +19,8 @@ use crate::{
 };
 
 impl Entry {
-    /// Compiles the kind of an established definition; `since` is the revision
-    /// of its schemas.
+    /// Compiles the kind of an established definition; `since` is the revision of the definition's
+    /// schemas.
     pub(crate) fn custom(definition: &json::Object, since: u64) -> Self {
         let names = json::at(definition, "status.acceptedNames")
             .cloned()

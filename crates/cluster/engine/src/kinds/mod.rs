@@ -26,18 +26,18 @@ pub(crate) struct Entry {
     pub(crate) rules: ViewRules,
     /// The name of the kind in the store: `pods`, `jobs.batch`.
     pub(crate) store_name: String,
-    /// The versions in which it is served.
+    /// The versions in which the kind is served.
     pub(crate) views: Vec<Arc<View>>,
-    /// The revision of its newest event; watches wait on it.
+    /// The revision of the kind's newest event; watches wait on it.
     pub(crate) revisions: Arc<watch::Sender<u64>>,
     /// Distinguishes kinds that reuse the same index: the uid of the
     /// definition, empty for built-in kinds.
     pub(crate) uid: Box<str>,
-    /// Whether the kind still exists.
+    /// True if the kind still exists.
     pub(crate) is_live: bool,
     /// The name of a custom kind's definition.
     pub(crate) definition: Option<Box<str>>,
-    /// Whether the definition is being deleted.
+    /// True if the definition is being deleted.
     pub(crate) is_terminating: bool,
     /// The definition's spec.
     pub(crate) definition_spec: Option<Arc<Value>>,
@@ -62,7 +62,7 @@ fn views(info: &Arc<KindInfo>, rules: &ViewRules) -> Vec<Arc<View>> {
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds {
     entries: Vec<Arc<Entry>>,
-    /// Grows with every change of the kinds.
+    /// A counter that grows with every change of the kinds.
     epoch: u64,
 }
 
@@ -165,7 +165,7 @@ impl Kinds {
         self.find_view(group, version, plural).map(|(_, view)| view)
     }
 
-    /// Adds a kind; reuses the index of a removed kind if there is one.
+    /// Adds a kind. Reuses the index of a removed kind if possible.
     pub(crate) fn add(&mut self, entry: Entry) -> KindId {
         self.epoch += 1;
         let free = self.entries.iter().position(|entry| !entry.is_live);
@@ -176,8 +176,8 @@ impl Kinds {
         KindId(free.unwrap_or(self.entries.len() - 1))
     }
 
-    /// Records the definition summary that a kind corresponds to. This does not
-    /// change what is served.
+    /// Records the definition summary that a kind corresponds to. This does not change the served
+    /// kinds.
     pub(crate) fn set_summary(&mut self, id: KindId, summary: Arc<DefinitionSummary>) {
         Arc::make_mut(&mut self.entries[id.0]).summary = Some(summary);
     }

@@ -1,5 +1,5 @@
-//! What a write checks or sets by the other objects of the cluster, as the
-//! admission plugins and allocators of Kubernetes do.
+//! Checks and defaults of a write that depend on other objects of the cluster, like Kubernetes'
+//! admission plugins and allocators.
 
 use longshore_builtin::{Admission, KindRules};
 use longshore_model::KindInfo;
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{Error, Object, Subresource, kinds::KindId, options::Ids, state::State};
 
-/// Applies the limits of its namespace and the classes that a new object names, before its
+/// Applies the limits of the namespace and the classes that a new object names, before its
 /// defaults.
 pub(super) fn apply_classes(
     state: &State,
@@ -35,8 +35,8 @@ pub(super) fn apply_classes(
     }
 }
 
-/// Allocates and checks what must be unique, in the writer's turn. `before` is
-/// the previous state, if there is one.
+/// Allocates and checks values that must be unique, in the writer's turn. `before` is the previous
+/// state, if the object existed.
 pub(super) fn admit(
     tx: &Transaction<'_>,
     kind: KindId,
@@ -51,7 +51,7 @@ pub(super) fn admit(
     }
 }
 
-/// Checks a valid change of an object by the other objects, in the writer's turn.
+/// Checks a valid change of an object against other objects, in the writer's turn.
 pub(super) fn check_change(
     tx: &Transaction<'_>,
     kind: KindId,
@@ -70,23 +70,23 @@ pub(super) fn check_change(
     }
 }
 
-/// What is checked of a valid object, in this order.
+/// The checks of a valid object, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// The LimitRanges of its namespace.
+    /// The LimitRanges of the namespace.
     LimitRange,
     /// The resources of the pod's node.
     NodeCapacity,
     /// The Secrets that the pod's service account permits.
     MountableSecrets,
-    /// The Pod Security Standards of its namespace.
+    /// The Pod Security Standards of the namespace.
     PodSecurity,
-    /// The ResourceQuotas of its namespace.
+    /// The ResourceQuotas of the namespace.
     Quota,
 }
 
-/// The checks of a write, by the part of the object that it changes, as the admission plugins of
-/// Kubernetes select them. Each check knows the kinds that it concerns.
+/// The checks of a write, by the subresource that it writes. Kubernetes' admission plugins select
+/// writes in the same way. Each check knows the kinds that it concerns.
 fn checks(subresource: Subresource) -> &'static [Check] {
     use Check::{LimitRange, MountableSecrets, NodeCapacity, PodSecurity, Quota};
     match subresource {
@@ -98,8 +98,8 @@ fn checks(subresource: Subresource) -> &'static [Check] {
     }
 }
 
-/// Checks a valid object against the limits, the Pod Security Standards and the quotas of
-/// its namespace.
+/// Checks a valid object against the limits, the Pod Security Standards and the quotas of its
+/// namespace.
 pub(super) fn enforce_limits(
     tx: &mut Transaction<'_>,
     kind: KindId,

@@ -1,4 +1,4 @@
-//! The APIServices of the built-in groups. The API server creates those of custom groups.
+//! The APIServices of the built-in groups. The API server creates the APIServices of custom groups.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,8 @@ const SERVED: &[(&str, &str, i64, i64)] = &[
     ("storagemigration.k8s.io", "v1", 15_800, 15),
 ];
 
-/// The priorities of a built-in version: of its group, and of the version in its group.
+/// The priorities of a built-in version: the priority of its group, and the priority of the version
+/// within the group.
 #[must_use]
 pub fn api_service_priorities(group: &str, version: &str) -> Option<(i64, i64)> {
     let is_version = |served: &&(&str, &str, i64, i64)| (served.0, served.1) == (group, version);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Transaction, namespace, replace, topology_labels};
 use crate::{Bind, Error, Subject, object};
 
-/// Sets the node name and the condition `PodScheduled`. The node is no longer only nominated.
+/// Sets the node name and the condition `PodScheduled`, and removes the nomination of a node.
 pub(crate) fn bind(tx: &mut Transaction<'_>, request: &Bind) -> Result<(), Error> {
     let kind = tx
         .kinds()

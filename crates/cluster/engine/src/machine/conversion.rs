@@ -1,7 +1,7 @@
-//! Objects of custom kinds whose definition has a conversion webhook. Such an
-//! object stays in the version in which it was written. A write reads it in the
-//! version of its request, and stores it in the storage version. Conversions are
-//! done outside of the engine, as [reviews](super::reviews).
+//! Objects of custom kinds whose definition has a conversion webhook. Such an object stays in the
+//! version in which it was written. A write reads it in the version of its request, and stores it
+//! in the storage version. Conversions are done outside of the engine, like
+//! [reviews](super::reviews).
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{JsonObject, Transaction, reviews};
 use crate::{Error, Object, view::View};
 
 impl Transaction<'_> {
-    /// The stored object as a write to a version handles it: in the version, if
+    /// The stored object in the form that a write to a version uses: converted to the version if
     /// the kind has a conversion webhook, otherwise as stored.
     pub(super) fn before(&self, view: &View, old: &Object) -> Result<JsonObject, Error> {
         let object = old.map();
@@ -20,7 +20,7 @@ impl Transaction<'_> {
         Ok(view.convert(object))
     }
 
-    /// The stored object as reviews show it.
+    /// The stored object in the form that reviews show.
     pub(super) fn shown(&self, view: &View, old: &std::sync::Arc<Object>) -> Result<Value, Error> {
         if view.conversion().is_none() {
             return Ok(view.present(old).value());
@@ -29,8 +29,8 @@ impl Transaction<'_> {
         Ok(Value::Object(object))
     }
 
-    /// The object as it is stored, if that differs: in the storage version and
-    /// without the fields that it does not have.
+    /// The object in its stored form, if it differs: in the storage version, without the fields
+    /// that this version does not have.
     pub(super) fn for_storage(
         &self,
         view: &View,
@@ -49,8 +49,8 @@ impl Transaction<'_> {
         ))
     }
 
-    /// Whether an object is stored in an older storage version, so that a write
-    /// stores it again even if it changes nothing.
+    /// Returns true if an object is stored in an older storage version. A write then stores it
+    /// again even if it changes no field.
     pub(super) fn is_outdated(&self, view: &View, old: &Object) -> bool {
         view.conversion().is_some_and(|conversion| {
             let version = old.map().remove("apiVersion");

@@ -1,6 +1,6 @@
-//! Reconciles CustomResourceDefinitions. After every write that may affect
-//! them, it accepts their names, adds, changes and removes the kinds they
-//! define, and deletes the objects of definitions that are being deleted.
+//! Reconciles CustomResourceDefinitions. After every write that may affect them, it accepts their
+//! names, adds, changes and removes the kinds they define, and deletes the objects of definitions
+//! that are being deleted.
 
 use std::{collections::HashMap, ops::Bound, sync::Arc};
 
@@ -19,7 +19,7 @@ fn kind(state: &State) -> Option<KindId> {
     state.kinds.builtin_id(DEFINITION_GROUP, DEFINITION_KIND)
 }
 
-/// Whether a kind is CustomResourceDefinition.
+/// Returns true if a kind is CustomResourceDefinition.
 pub(super) fn is_kind_of_definitions(state: &State, id: KindId) -> bool {
     state.kinds.entry(id).rules.lifecycle == Lifecycle::Definition
 }
@@ -40,13 +40,13 @@ pub(crate) fn load(state: &mut State) {
     }
 }
 
-/// Whether definitions wait for their objects to be deleted.
+/// Returns true if definitions wait for their objects to be deleted.
 pub(super) fn has_pending_cleanup(state: &State) -> bool {
     let mut summaries = state.definitions.values();
     summaries.any(|summary| summary.awaits_cleanup)
 }
 
-/// The UIDs of the definitions for which the deletion of objects was deferred, and has not begun.
+/// The UIDs of the definitions whose objects are to be deleted later.
 pub(crate) fn deferred_cleanups(state: &State) -> Vec<Box<str>> {
     let summaries = state.definitions.values();
     summaries
@@ -56,13 +56,13 @@ pub(crate) fn deferred_cleanups(state: &State) -> Vec<Box<str>> {
         .collect()
 }
 
-/// Whether the deletion of the objects of a definition has begun.
+/// Returns true if the deletion of the objects of a definition has begun.
 fn has_begun(state: &State, uid: &str) -> bool {
     let mut cleaning = state.cleaning.keys();
     cleaning.any(|id| *state.kinds.entry(*id).uid == *uid)
 }
 
-/// Begins the deletion of objects that was deferred for these definitions.
+/// Begins the deferred deletion of the objects of these definitions.
 pub(crate) fn begin_cleanup(tx: &mut Transaction<'_>, uids: Vec<Box<str>>) {
     tx.machine.begins_cleanup = uids;
     tx.machine.lost_terminating_objects = true;
@@ -199,9 +199,9 @@ impl DeletionBudget {
     }
 }
 
-/// Deletes the remaining objects of terminating definitions, one slice at a
-/// time, and removes definitions that have no objects left. If this is deferred, it continues what
-/// has begun, and `begins` with these definitions.
+/// Deletes the remaining objects of terminating definitions, one slice at a time, and removes
+/// definitions that have no objects left. If cleanup is deferred, continues only deletions that
+/// have begun, and begins with the definitions in `begins`.
 fn clean_up(
     tx: &mut Transaction<'_>,
     kind: KindId,

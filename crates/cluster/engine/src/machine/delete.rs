@@ -88,7 +88,7 @@ pub(crate) fn delete_listed(
     Ok(())
 }
 
-/// Waits for admission outside of the engine.
+/// Waits until admission outside of the engine has reviewed a delete.
 fn review(tx: &Transaction<'_>, info: &KindInfo, old: &Arc<Object>) -> Result<(), Error> {
     let Some(reviews) = tx.reviews() else {
         return Ok(());
@@ -185,8 +185,8 @@ pub(super) fn delete_one(
         return Ok(Deleted::Pending(object));
     }
     if grace == Grace::Seconds(0) {
-        // As in Kubernetes, which updates the object and then deletes it: a watch sees the end of
-        // the grace period first.
+        // Kubernetes updates the object and then deletes it, so a watch first sees the end of the
+        // grace period.
         let last = tx.put(kind, &object)?;
         return Ok(Deleted::Gone(tx.remove(kind, &last)));
     }
@@ -225,7 +225,7 @@ fn begin_grace(
                     Some(due) if due >= now => (due, seconds),
                     // The end is never in the past: the node still has a second to end the pod.
                     Some(_) => (now, seconds.min(1)),
-                    // With a grace period that overflows, there is no end to count from.
+                    // With a grace period that overflows, the end cannot be calculated.
                     None => (after(now, seconds), seconds),
                 };
                 set_grace(object, due, seconds);
@@ -250,7 +250,7 @@ fn begin_grace(
     Grace::Seconds(seconds)
 }
 
-/// Negative grace periods are a second.
+/// Replaces a negative grace period by one second.
 fn not_negative(seconds: i64) -> i64 {
     if seconds < 0 { 1 } else { seconds }
 }
@@ -267,7 +267,7 @@ fn set_grace(object: &mut JsonObject, due: Timestamp, seconds: i64) {
     metadata.insert("deletionGracePeriodSeconds".into(), seconds.into());
 }
 
-/// Marks an object that waits only for its finalizers.
+/// Marks an object whose removal waits only for its finalizers.
 fn mark_terminating(object: &mut JsonObject, now: Timestamp) {
     if json::at(object, "metadata.deletionTimestamp").is_none() {
         bump_generation(object);

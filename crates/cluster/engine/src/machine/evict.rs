@@ -49,8 +49,8 @@ pub(crate) fn evict(tx: &mut Transaction<'_>, request: &Evict) -> Result<(), Err
     delete::delete_one(tx, kind, &updated, &request.options).map(drop)
 }
 
-/// Whether budgets apply to a pod. They do not apply to pods that are pending,
-/// finished or terminating.
+/// Returns true if budgets apply to a pod. They do not apply to pods that are pending, finished or
+/// terminating.
 fn is_subject_to_budgets(pod: &JsonObject) -> bool {
     let phase = js::text(pod, "status.phase");
     !matches!(phase, "Succeeded" | "Failed" | "Pending")
@@ -72,8 +72,8 @@ fn matching_budgets(
         .collect()
 }
 
-/// Whether a `policy/v1` selector matches the labels. A missing selector
-/// matches nothing, an empty one everything.
+/// Returns true if a `policy/v1` selector matches the labels. A missing selector matches no pods,
+/// an empty selector matches all.
 fn selects(selector: Option<&Value>, labels: &BTreeMap<String, String>) -> bool {
     let Some(Value::Object(selector)) = selector else {
         return false;
@@ -98,8 +98,8 @@ fn selects(selector: Option<&Value>, labels: &BTreeMap<String, String>) -> bool 
         })
 }
 
-/// Whether the pod may be evicted without counting: it is not ready, and the
-/// budget's policy permits the eviction of unhealthy pods.
+/// Returns true if the pod may be evicted without counting: it is not ready, and the budget's
+/// policy permits the eviction of unhealthy pods.
 fn is_exempt(pod: &JsonObject, budget: &JsonObject) -> bool {
     let conditions = js::at(pod, "status.conditions").and_then(Value::as_array);
     let is_ready = conditions
@@ -187,7 +187,7 @@ fn consume_disruption(
     Ok(())
 }
 
-/// Adds the condition that states why the pod is deleted.
+/// Adds the condition with the reason for the deletion.
 fn with_condition(mut pod: JsonObject, tx: &Transaction<'_>) -> JsonObject {
     let now = time::seconds(tx.now);
     let condition = json!({

@@ -1,7 +1,6 @@
-//! Events expire one hour after the last write, like the etcd lease that
-//! Kubernetes uses, regardless of the times they contain. Writes of new Events
-//! trigger the removal of expired ones, at most once a minute and in small
-//! slices.
+//! Events expire one hour after the last write, like the etcd lease that Kubernetes uses,
+//! regardless of the times they contain. Writes of new Events trigger the removal of expired ones,
+//! at most once a minute and in small slices.
 
 use std::{ops::Bound, sync::Arc};
 

@@ -1,7 +1,7 @@
-//! The FlowSchemas and PriorityLevelConfigurations of a new cluster. A controller keeps them.
+//! The FlowSchemas and PriorityLevelConfigurations of a new cluster. A controller maintains them.
 //!
-//! They are many, and the same in every cluster except for UIDs and times. Therefore, they
-//! are created once per process, in a state that is dropped, and copied from there.
+//! All clusters have the same objects except for UIDs and times. Because there are many, they are
+//! created once per process, in a temporary state, and copied from it.
 
 use std::sync::{Arc, OnceLock};
 

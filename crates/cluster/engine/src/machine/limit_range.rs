@@ -1,5 +1,5 @@
-//! LimitRanges: default requests and limits of containers, and their bounds, as the
-//! admission plugin LimitRanger of Kubernetes enforces them.
+//! LimitRanges: default requests and limits of containers, and their bounds, enforced like
+//! Kubernetes' admission plugin LimitRanger.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::JsonObject;
 use crate::{Error, Subject, state::State};
 
-/// The annotation that lists the defaults set.
+/// The annotation that lists the defaults that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// A LimitRange.
@@ -127,7 +127,7 @@ pub(super) fn check(
     }
 }
 
-/// Checks a pod with other resources against the limits (403).
+/// Checks a resized pod against the limits (403).
 pub(super) fn check_resize(
     state: &State,
     info: &KindInfo,
@@ -167,7 +167,7 @@ fn enforce(
     Ok(())
 }
 
-/// What in a pod violates limits. Equal problems are listed once.
+/// Describes the violations of limits by a pod. Equal problems are listed once.
 fn of_pod(limits: &[Limit], pod: &JsonObject) -> Vec<String> {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
     let spec = PodResources::deserialize(spec).unwrap_or_default();
@@ -192,7 +192,7 @@ fn of_pod(limits: &[Limit], pod: &JsonObject) -> Vec<String> {
     problems.list
 }
 
-/// What in a claim violates limits.
+/// Describes the violations of limits by a claim.
 fn of_claim(limits: &[Limit], claim: &JsonObject) -> Vec<String> {
     let resources = js::at(claim, "spec.resources").unwrap_or(&Value::Null);
     let resources = Requirements::deserialize(resources).unwrap_or_default();
@@ -221,7 +221,7 @@ fn of_claim(limits: &[Limit], claim: &JsonObject) -> Vec<String> {
     problems.list
 }
 
-/// The problems found. The texts are those of Kubernetes.
+/// The violations found. The messages equal Kubernetes'.
 #[derive(Default)]
 struct Problems {
     list: Vec<String>,

@@ -1,5 +1,5 @@
-//! The state machine: executes writes sequentially against the working state.
-//! It does no I/O: the changes of a batch of writes are returned as records.
+//! The state machine: executes writes sequentially against the working state. The machine performs
+//! no I/O: the changes of a batch of writes are returned as records.
 
 mod admission;
 mod api_services;
@@ -65,7 +65,7 @@ use crate::{
     state::{Event, Limits, State},
 };
 
-/// An object while the machine works on it: JSON that is not encoded yet.
+/// An object that the machine works on: JSON that is not encoded yet.
 pub(crate) type JsonObject = Map<String, Value>;
 
 /// Maximum size of an object's JSON in bytes: 1.5 MiB.
@@ -87,27 +87,27 @@ pub(crate) struct Machine {
     revision_ages: RevisionAges,
     records: Vec<Record>,
     touched: Vec<KindId>,
-    /// Whether a write may require definitions and kinds to be reconciled.
+    /// True if a write may require definitions and kinds to be reconciled.
     needs_reconcile: bool,
-    /// Whether objects of a terminating kind were removed.
+    /// True if objects of a terminating kind were removed.
     lost_terminating_objects: bool,
-    /// The UIDs of definitions for which the deletion of objects, which was deferred, begins.
+    /// The UIDs of definitions whose deferred deletion of objects begins.
     begins_cleanup: Vec<Box<str>>,
-    /// Whether background work is pending: see [`Machine::run_background_work`].
+    /// True if background work is pending: see [`Machine::run_background_work`].
     background_work_pending: bool,
-    /// Whether changes were rolled back that may have been background work. It
-    /// continues after the next commit that succeeds.
+    /// True if changes were rolled back that may have been background work. The work continues
+    /// after the next commit that succeeds.
     resumes_background_work: bool,
     /// The changes, if this machine works on a copy of the state.
     writes: Option<Vec<(KindId, Event)>>,
-    /// The reviews of the write that this machine executes, if it needs any.
+    /// The reviews of the write that this machine executes, if the write needs reviews.
     reviews: Option<Arc<Reviews>>,
-    /// Whether an Event was written since the last sweep of expired Events.
+    /// True if an Event was written since the last sweep of expired Events.
     wrote_event: bool,
     last_sweep: Option<Timestamp>,
     /// The key after which the sweep continues.
     sweep_position: Option<Arc<str>>,
-    /// Whether the next commit is synced, and all later ones.
+    /// True if the next commit is synced, and all later ones.
     sync: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct Changes {
     pub(crate) records: Vec<Record>,
     /// The kinds that have new events.
     pub(crate) touched: Vec<KindId>,
-    /// Whether commits are durable from now on, with all earlier ones.
+    /// True if commits are durable from now on, with all earlier ones.
     pub(crate) sync: bool,
 }
 
@@ -151,14 +151,13 @@ impl Machine {
         }
     }
 
-    /// Whether background work is pending.
+    /// Returns true if background work is pending.
     pub(crate) fn has_background_work(&self) -> bool {
         self.background_work_pending
     }
 
-    /// Executes a slice of background work: deletes objects of terminating
-    /// definitions, and expired Events. Each call is short, so that writes do
-    /// not have to wait for all of it.
+    /// Executes a slice of background work: deletes objects of terminating definitions, and expired
+    /// Events. Each call is short, so that writes do not have to wait for all of it.
     pub(crate) fn run_background_work(&mut self) {
         self.background_work_pending = false;
         let done = self.execute(false, |tx| {
@@ -171,8 +170,7 @@ impl Machine {
         }
     }
 
-    /// Executes a write atomically: if it fails or is a dry run, nothing
-    /// changes.
+    /// Executes a write atomically: if it fails or is a dry run, the state does not change.
     pub(crate) fn execute<T>(
         &mut self,
         dry_run: bool,
@@ -226,7 +224,7 @@ impl Machine {
         }
     }
 
-    /// Returns to a state, because the changes since could not be stored.
+    /// Restores an earlier state, because the changes since could not be stored.
     pub(crate) fn roll_back(&mut self, state: State) {
         self.state = state;
         self.needs_reconcile = false;
@@ -268,14 +266,14 @@ pub(crate) struct Transaction<'a> {
     machine: &'a mut Machine,
     /// The time of the write, constant for its duration.
     pub(crate) now: Timestamp,
-    /// Whether all changes are discarded at the end.
+    /// True if all changes are discarded at the end.
     dry_run: bool,
-    /// Warnings for the client that validation found.
+    /// Warnings of the validation for the client.
     warnings: Vec<String>,
 }
 
 impl Transaction<'_> {
-    /// Adds the warnings of the validation to those of the decoded request.
+    /// Appends the warnings of the validation to the warnings of the decoded request.
     fn with_warnings(&mut self, mut decoded: Vec<String>) -> Vec<String> {
         decoded.append(&mut self.warnings);
         decoded
@@ -301,8 +299,7 @@ impl Transaction<'_> {
         self.machine.state.table(kind).objects.get(key)
     }
 
-    /// Drops the history of all kinds.
-    /// Replaces all objects and kinds by those of a snapshot. Watches expire.
+    /// Replaces all objects and kinds by the content of a snapshot. Watches expire.
     pub(crate) fn restore(&mut self, snapshot: &Snapshot) {
         let machine = &mut *self.machine;
         machine.state = snapshot.following(&machine.state);
@@ -316,6 +313,7 @@ impl Transaction<'_> {
         self.machine.state.defers_cleanup = true;
     }
 
+    /// Drops the history of all kinds.
     pub(crate) fn expire(&mut self) {
         self.machine.state.expire();
         // Wake idle watches: the events that they have not read are dropped.
@@ -357,7 +355,7 @@ impl Transaction<'_> {
         if object.bytes().len() > MAX_OBJECT_BYTES {
             return Err(Error::ObjectTooLarge);
         }
-        // In a dry run, the object gets no revision of its own.
+        // In a dry run, the object gets no new revision.
         let reported = self.dry_run.then(|| {
             let revision = before.as_ref().map_or(0, |before| before.revision());
             Object::encode(value, managed, rules, revision, before.as_deref())

@@ -1,5 +1,5 @@
-//! Service accounts that limit the Secrets of their pods, as the admission plugin ServiceAccount
-//! of Kubernetes enforces it.
+//! Service accounts that limit the Secrets of their pods. Kubernetes' admission plugin
+//! ServiceAccount enforces the same rules.
 
 use longshore_builtin::{MIRROR_POD, json as js};
 use longshore_model::KindInfo;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{JsonObject, service_account};
 use crate::{Error, Object, Subject, state::State};
 
-/// Annotation of accounts whose pods may only use the Secrets that the account lists.
+/// Annotation of accounts whose pods may use only the Secrets that the account lists.
 const ENFORCED: &str = "kubernetes.io/enforce-mountable-secrets";
 /// The lists of containers of a new pod, with their names in messages.
 const LISTS: [(&str, &str); 2] = [
@@ -68,7 +68,7 @@ fn is_enforced(account: &Object) -> bool {
         let account = account.map();
         let annotations = js::at(&account, "metadata.annotations");
         let value = annotations.and_then(|all| all.get(ENFORCED)?.as_str());
-        // The texts that Go reads as true.
+        // The strings that Go parses as true.
         matches!(value, Some("1" | "t" | "T" | "true" | "TRUE" | "True"))
     }
 }

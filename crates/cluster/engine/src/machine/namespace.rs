@@ -1,5 +1,4 @@
-//! Rules of namespaces: whether objects may be created in them, and which ones
-//! are protected.
+//! Rules of namespaces: may objects be created in a namespace, and is it protected?
 
 use longshore_model::{KindInfo, StatusCause};
 
@@ -41,7 +40,7 @@ pub(crate) fn check(
     })
 }
 
-/// Whether a namespace must not be deleted.
+/// Returns true if a namespace must not be deleted.
 pub(super) fn is_protected(name: &str) -> bool {
     matches!(name, "default" | "kube-system" | "kube-public")
 }

@@ -14,7 +14,7 @@ use super::JsonObject;
 /// The author of a write and its managed fields.
 #[derive(Debug, Clone)]
 pub(super) enum Author {
-    /// This manager owns what the write changes.
+    /// This manager owns the fields that the write changes.
     Manager {
         name: String,
         /// `metadata.managedFields` of the request, if present.
@@ -88,14 +88,13 @@ impl Author {
         }
     }
 
-    /// Whether the write cannot change managed fields unless it changes
-    /// something else.
+    /// Returns true if the write cannot change managed fields without changing other fields.
     pub(super) fn leaves_managed_fields(&self) -> bool {
         matches!(self, Self::Manager { sent: None, .. })
     }
 }
 
-/// Sets the time of entries that have none.
+/// Sets the time of entries without a time.
 pub(super) fn set_times(entries: &mut [Entry], now: &str) {
     for time in entries.iter_mut().filter_map(|entry| entry.time.as_mut()) {
         if time.is_empty() {

@@ -1,4 +1,4 @@
-//! The admission plugin PodResize: a pod cannot be resized to more than its node has.
+//! The admission plugin PodResize: a pod cannot be resized beyond the capacity of its node.
 
 use longshore_builtin::json as js;
 use longshore_model::{
@@ -14,7 +14,7 @@ use crate::{Error, Subject, state::State};
 
 const OS_LABEL: &str = "kubernetes.io/os";
 
-/// Checks a pod with other resources against its node (403). The texts are those of Kubernetes.
+/// Checks a resized pod against its node (403). The messages equal Kubernetes'.
 pub(super) fn check(
     state: &State,
     info: &KindInfo,

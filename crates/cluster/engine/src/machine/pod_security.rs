@@ -1,5 +1,5 @@
-//! The Pod Security Standards of namespaces, as the admission plugin PodSecurity of
-//! Kubernetes enforces them.
+//! The Pod Security Standards of namespaces, enforced like Kubernetes' admission plugin
+//! PodSecurity.
 
 use longshore_builtin::{
     json as js,
@@ -17,12 +17,12 @@ fn policy(state: &State, namespace: &str) -> Option<Policy> {
     Policy::of(namespace.labels())
 }
 
-/// Whether standards apply to the objects of a namespace.
+/// Returns true if standards apply to the objects of a namespace.
 pub(super) fn applies(state: &State, namespace: &str) -> bool {
     policy(state, namespace).is_some()
 }
 
-/// The pods of an object; `None` if the kind has none.
+/// The pod template of an object; `None` if the kind has no pods.
 fn template<'a>(info: &KindInfo, object: &'a JsonObject) -> Option<Template<'a>> {
     let has_pods = matches!(&*info.gvk.group, "" | "apps" | "batch");
     has_pods.then(|| Template::of(&info.gvk.kind, object))?
@@ -55,7 +55,7 @@ pub(super) fn enforce(
     }
 }
 
-/// Returns true if a change of a pod requires that the standard is checked again: another image,
+/// Returns true if a change of a pod requires that the standard is checked again: a changed image,
 /// or a new ephemeral container.
 fn is_significant(before: &JsonObject, pod: &JsonObject) -> bool {
     let images = |pod| images(pod, &["initContainers", "containers"]);

@@ -1,6 +1,6 @@
-//! Prepared writes. A write that affects large objects runs outside the writer,
-//! against a copy of the state. The writer then only verifies that everything
-//! the write read is unchanged, and commits its changes.
+//! Prepared writes. A write that affects large objects runs outside the writer, against a copy of
+//! the state. The writer then only verifies that all data that the write read is unchanged, and
+//! commits its changes.
 
 use std::sync::Arc;
 
@@ -106,11 +106,10 @@ pub(crate) fn prepare<T>(
     Ok((done, prepared))
 }
 
-/// Commits a prepared write. Returns `None` if something that it read has
-/// changed since.
+/// Commits a prepared write. Returns `None` if data that it read has changed since.
 ///
 /// # Errors
-/// Fails if an object was created in a namespace that is terminating by now.
+/// Fails if an object was created in a namespace that has started terminating.
 pub(crate) fn commit(
     tx: &mut Transaction<'_>,
     prepared: &Prepared,
@@ -154,7 +153,7 @@ impl Prepared {
             .any(|(kind, _)| definitions::is_kind_of_definitions(&self.base, *kind))
     }
 
-    /// Whether everything that the write read is unchanged in `state`.
+    /// Returns true if all data that the write read is unchanged in `state`.
     fn is_unchanged_in(&self, state: &State) -> bool {
         let (base, end) = (&self.base, &self.end);
         if !Arc::ptr_eq(&state.kinds, &base.kinds) {
@@ -165,7 +164,7 @@ impl Prepared {
             let at = |state: &State| state.table(*kind).objects.get(key).map(Arc::as_ptr);
             at(state) == at(base)
         };
-        // Whether an object is allowed depends on its namespace and the limits of the namespace.
+        // Admission of an object depends on its namespace and the limits of the namespace.
         let same_limits = |(kind, event): &(KindId, Event)| {
             let is_new = event.before.is_none();
             let is_limited = is_new || base.kinds.entry(*kind).rules.admission != Admission::None;
@@ -195,7 +194,7 @@ impl Prepared {
             && cleaned_kinds(base, end).all(|kind| state.has_same_table(base, kind))
     }
 
-    /// The tables that the write read as a whole.
+    /// The tables of which the write read all objects.
     fn tables(&self) -> impl Iterator<Item = KindId> {
         let kinds = &self.base.kinds;
         let written = self.writes.iter().map(|(kind, _)| *kind);
@@ -208,8 +207,8 @@ impl Prepared {
     }
 }
 
-/// The kinds whose objects were deleted together with their definition. Objects
-/// created since then must be deleted as well.
+/// The kinds whose objects were deleted together with their definition. Objects created since then
+/// must also be deleted.
 fn cleaned_kinds<'a>(base: &'a State, end: &'a State) -> impl Iterator<Item = KindId> {
     let cleaned = |(kind, _): &(&KindId, &Cleaning)| {
         !matches!(base.cleaning.get(*kind), Some(Cleaning::Begun))

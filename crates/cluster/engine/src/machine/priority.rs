@@ -47,7 +47,7 @@ impl Class {
         Some(Self::read(&class.map()))
     }
 
-    /// The class of pods that specify none.
+    /// The class of pods that do not specify a class.
     fn default(state: &State) -> Option<Self> {
         let id = state
             .kinds

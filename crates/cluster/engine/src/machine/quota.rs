@@ -1,5 +1,5 @@
 //! ResourceQuotas: a write that quotas count is charged to them in the same transaction, or
-//! refused, as the admission plugin ResourceQuota of Kubernetes does.
+//! refused, like with Kubernetes' admission plugin ResourceQuota.
 
 use longshore_builtin::json as js;
 use longshore_model::{
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{JsonObject, Transaction};
 use crate::{Error, Subject, Subresource};
 
-/// Charges a write to the quotas of its namespace (403 if one has no room).
+/// Charges a write to the quotas of its namespace (403 if a quota is exceeded).
 pub(super) fn charge(
     tx: &mut Transaction<'_>,
     info: &KindInfo,

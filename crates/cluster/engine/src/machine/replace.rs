@@ -19,8 +19,7 @@ pub(super) fn missing_name(name: &str) -> Error {
     ))
 }
 
-/// Checks that the name and namespace are absent or equal to those of the
-/// request.
+/// Checks that the name and namespace are absent or equal to the request's.
 pub(super) fn check_name_and_namespace(
     info: &KindInfo,
     namespace: Option<&str>,
@@ -150,7 +149,7 @@ pub(super) fn replace(
         Subresource::Resize => {
             let mut new = with_resources(&before, &sent);
             limit_range::apply_defaults(tx.state(), &mut new);
-            // Metadata does not change, nor does the annotation about the defaults.
+            // Metadata does not change, including the annotation about the defaults.
             json::copy(&before, &mut new, "metadata");
             (rules.fill)(&mut new);
             let mut causes = validate::object(&info, &rules, &new);
@@ -180,7 +179,7 @@ pub(super) fn replace(
                 Subresource::Finalize => validate::finalized(&info, &rules, &new),
                 _ => validate::object(&info, &rules, &new),
             });
-            // Add the required fields to the old state, too.
+            // Also add the required fields to the old state.
             complete(&info, &mut new);
             causes.extend(validate::change(&rules, &before, &new));
             causes.extend(view.validate(Some(&before), &new, &mut tx.warnings));
@@ -206,8 +205,8 @@ fn count_change(rules: &KindRules, before: &JsonObject, new: &mut JsonObject) {
     }
 }
 
-/// Executes mutating admission outside of the engine. As in Kubernetes, the
-/// author manages the object as it was before.
+/// Executes mutating admission outside of the engine. As in Kubernetes, the author manages the
+/// object as it was before.
 fn mutate(
     tx: &Transaction<'_>,
     reviews: &Reviews,
@@ -256,7 +255,7 @@ fn mutate(
     ))
 }
 
-/// The stored pod with the ephemeral containers that were sent.
+/// Returns the stored pod with the ephemeral containers of the request.
 fn with_ephemeral_containers(before: &JsonObject, sent: &JsonObject) -> JsonObject {
     let mut new = before.clone();
     let containers = json::at(sent, "spec.ephemeralContainers").cloned();
@@ -270,8 +269,8 @@ fn with_ephemeral_containers(before: &JsonObject, sent: &JsonObject) -> JsonObje
     new
 }
 
-/// The stored pod with the resources that were sent. Lists with other containers are kept as they
-/// were sent: validation rejects them.
+/// Returns the stored pod with the resources of the request. Lists with other containers are taken
+/// from the request: validation rejects them.
 fn with_resources(before: &JsonObject, sent: &JsonObject) -> JsonObject {
     let mut new = before.clone();
     json::copy(sent, &mut new, "apiVersion");
@@ -298,8 +297,8 @@ fn with_resources(before: &JsonObject, sent: &JsonObject) -> JsonObject {
     new
 }
 
-/// The stored object with the status that was sent, and the metadata that a
-/// write of a status may change.
+/// Returns the stored object with the status of the request, and the metadata that a write of a
+/// status may change.
 fn with_status(before: &JsonObject, sent: &JsonObject, status_metadata: &[&str]) -> JsonObject {
     let mut new = before.clone();
     json::copy(sent, &mut new, "status");
@@ -381,8 +380,8 @@ fn keep_server_fields(before: &JsonObject, new: &mut JsonObject) {
     }
 }
 
-/// Stores a new state. Does nothing if the state is unchanged; removes a
-/// terminating object that has lost its last finalizer.
+/// Stores a new state, unless it equals the stored one. Removes a terminating object that has lost
+/// its last finalizer.
 pub(super) fn store(
     tx: &mut Transaction<'_>,
     kind: KindId,
@@ -412,7 +411,7 @@ fn keep(
     tx.put_managed(kind, new, Some(managed))
 }
 
-/// Whether a terminating object has nothing left to wait for.
+/// Returns true if a terminating object can be removed.
 fn is_finished(lifecycle: Lifecycle, object: &JsonObject) -> bool {
     let has = |path| {
         json::at(object, path)

@@ -1,7 +1,7 @@
-//! Reviews of a write by admission outside of the engine, such as webhooks. A
-//! write cannot wait for them: it is executed on a copy of the state until it
-//! needs a review, given up there, and executed again with the answer. An
-//! answer applies as long as the stored object is the one that was reviewed.
+//! Reviews of a write by admission outside of the engine, such as webhooks. A write cannot wait for
+//! them: it is executed on a copy of the state until it needs a review, given up there, and
+//! executed again with the answer. An answer applies as long as the stored object is the one that
+//! was reviewed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::{JsonObject, Transaction};
 use crate::{Error, Object, view::View};
 
-/// The stage of admission. All mutating reviews precede the validation of the
-/// object by the rules of its kind, all validating ones follow it.
+/// The stage of admission. All mutating reviews precede the validation of the object by the rules
+/// of its kind, and all validating reviews follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewStage {
     /// The answer may change the object.
@@ -28,7 +28,7 @@ pub enum ReviewStage {
 pub struct Review {
     /// The stage.
     pub stage: ReviewStage,
-    /// The kind of the objects; `Scale` for writes of that subresource.
+    /// The kind of the objects; `Scale` for writes of the subresource `scale`.
     pub kind: Arc<KindInfo>,
     /// The namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
@@ -41,8 +41,8 @@ pub struct Review {
     basis: Basis,
 }
 
-/// The state of the stored object that a review is about: uid and revision;
-/// `None` if there is no object.
+/// The state of the stored object that a review is about: uid and revision; `None` if the object
+/// does not exist.
 type Basis = Option<(Box<str>, u64)>;
 
 fn basis(old: Option<&Object>) -> Basis {
@@ -59,7 +59,7 @@ pub(crate) struct Answers {
     conversions: Vec<(JsonObject, String, JsonObject)>,
 }
 
-/// What an execution of a write needs before it can go on.
+/// The input that an execution of a write needs to continue.
 #[derive(Debug, Clone)]
 pub(crate) enum Next {
     /// The review of an object.
@@ -79,7 +79,7 @@ impl Answers {
         self.conversions.push((object, version, converted));
     }
 
-    /// Forgets the answers to reviews, which are repeated.
+    /// Removes the answers to reviews, so that the reviews are repeated.
     pub(crate) fn forget_reviews(&mut self) {
         (self.mutated, self.accepted) = (None, None);
     }
@@ -103,7 +103,7 @@ pub(crate) struct Reviews {
     answers: Answers,
     /// The time that reviews of new objects show.
     pub(super) now: String,
-    /// What the execution needs next.
+    /// The input that the execution needs next.
     next: Mutex<Option<Next>>,
 }
 
@@ -116,7 +116,7 @@ impl Reviews {
         }
     }
 
-    /// Returns what the execution stopped for, if it did.
+    /// Returns the input for which the execution stopped, if it did.
     pub(crate) fn take_next(&self) -> Option<Next> {
         self.next
             .lock()
@@ -198,7 +198,7 @@ impl Reviews {
         self.stop(Next::Review(review))
     }
 
-    /// Gives up the execution until there is an answer.
+    /// Stops the execution until the answer is available.
     fn stop(&self, next: Next) -> Error {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(next);
         Error::Internal("the write waits for a review".into())
@@ -220,8 +220,8 @@ pub(super) fn with_managed(mut object: JsonObject, managed: &str) -> JsonObject 
     object
 }
 
-/// Decodes an object that mutating admission has changed, as Kubernetes does: a
-/// field of another type is an internal error, an unknown field is dropped.
+/// Decodes an object that mutating admission has changed. As in Kubernetes, a field with a wrong
+/// type is an internal error, and an unknown field is dropped.
 pub(super) fn decode(view: &View, object: Value) -> Result<JsonObject, Error> {
     let decoded = view.decode(object, crate::FieldValidation::Ignore);
     let decoded = decoded.map_err(|problem| Error::Internal(Error::from(problem).to_string()))?;
@@ -229,7 +229,7 @@ pub(super) fn decode(view: &View, object: Value) -> Result<JsonObject, Error> {
 }
 
 impl Transaction<'_> {
-    /// The reviews of this write; `None` if it needs none.
+    /// The reviews of this write; `None` if it needs no reviews.
     pub(super) fn reviews(&self) -> Option<Arc<Reviews>> {
         self.machine.reviews.clone()
     }

@@ -135,7 +135,7 @@ pub(super) fn patch(
     })
 }
 
-/// Applies a `Scale`, as if its one field were applied to the object.
+/// Applies a `Scale`, as if its field `replicas` were applied to the object.
 pub(super) fn apply(
     tx: &mut Transaction<'_>,
     view: &View,

@@ -1,5 +1,4 @@
-//! Allocates cluster IPs and node ports of Services. At most one Service holds
-//! each of them.
+//! Allocates cluster IPs and node ports of Services. Each is used by at most one Service.
 
 use std::{collections::HashSet, net::Ipv4Addr, sync::Arc};
 
@@ -14,7 +13,7 @@ const FIRST_CLUSTER_IP: u32 = u32::from_be_bytes(network::FIRST_CLUSTER_IP.octet
 const LAST_CLUSTER_IP: u32 = u32::from_be_bytes(network::LAST_CLUSTER_IP.octets());
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
-/// Allocates what the type of a Service requires and the Service lacks.
+/// Allocates the addresses and ports that the type of a Service requires and the Service lacks.
 pub(super) fn allocate(
     tx: &Transaction<'_>,
     kind: KindId,

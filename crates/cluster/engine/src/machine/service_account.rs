@@ -1,5 +1,5 @@
-//! The service account of new pods, as the admission plugin ServiceAccount of Kubernetes
-//! checks and completes it.
+//! The service account of new pods, checked and completed like by Kubernetes' admission plugin
+//! ServiceAccount.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use serde_json::Value;
 use super::{JsonObject, token_volume};
 use crate::{Error, Object, Subject, object, options::Ids, state::State};
 
-/// The account of pods that name none.
+/// The account of pods that do not name an account.
 const DEFAULT: &str = "default";
 
 const SECRETS: &str = "imagePullSecrets";
 const AUTOMOUNT: &str = "automountServiceAccountToken";
 
-/// Whether the JSON text of an account may have a field. Few accounts have those that pods get,
-/// so searching the text is faster than decoding it.
+/// Returns true if the JSON text of an account may contain a field. Few accounts have the fields
+/// that pods inherit, so searching the text is faster than decoding it.
 pub(super) fn may_have(json: &[u8], field: &str) -> bool {
     let mut windows = json.windows(field.len());
     windows.any(|window| window == field.as_bytes())
@@ -42,7 +42,8 @@ fn name_of(pod: &JsonObject) -> &str {
 /// for pulling images.
 ///
 /// # Errors
-/// Fails if the account does not exist, or if a mirror pod refers to one or to Secrets (403).
+/// Fails if the account does not exist, or if a mirror pod refers to an account or to Secrets
+/// (403).
 pub(super) fn apply_to_pod(
     state: &State,
     info: &KindInfo,
@@ -87,8 +88,8 @@ pub(super) fn apply_to_pod(
     Ok(())
 }
 
-/// Refuses a mirror pod that uses a service account or Secrets: a node that creates it would get access
-/// to them. Otherwise, the pod stays as the node sent it.
+/// Refuses a mirror pod that uses a service account or Secrets, because the node that creates it
+/// would get access to them. Other mirror pods stay unchanged.
 fn check_mirror_pod(info: &KindInfo, pod: &JsonObject) -> Result<(), Error> {
     let value = Value::Object(pod.clone());
     let Ok(references) = PodReferences::deserialize(&value) else {

@@ -1,5 +1,5 @@
-//! The admission plugins for claims: the default StorageClass of new claims, and
-//! whether a claim can be expanded.
+//! The admission plugins for claims: they set the default StorageClass of new claims, and check if
+//! a claim can be expanded.
 
 use longshore_builtin::json;
 use longshore_model::{KindInfo, Quantity};
@@ -35,7 +35,7 @@ fn class_of(claim: &JsonObject) -> Option<&str> {
         .or_else(|| json::at(claim, "spec.storageClassName").and_then(Value::as_str))
 }
 
-/// The default class: the newest one if there are several.
+/// The default class; the newest one if several classes are marked.
 fn default_class(state: &State) -> Option<String> {
     let id = state.kinds.builtin_id("storage.k8s.io", "StorageClass")?;
     let classes = state.table(id).objects.values();
@@ -53,14 +53,14 @@ fn default_class(state: &State) -> Option<String> {
             let created = text(&class, "metadata.creationTimestamp");
             (created, text(&class, "metadata.name"))
         })
-        // Of classes that were created in the same second, the first by name.
+        // If classes were created in the same second, the first by name wins.
         .max_by(|(created, name), (other, other_name)| {
             created.cmp(other).then_with(|| other_name.cmp(name))
         })
         .map(|(_, name)| name)
 }
 
-/// Sets the default class of a new claim that names none.
+/// Sets the default class of a new claim that does not name a class.
 pub(super) fn apply_to_claim(state: &State, claim: &mut JsonObject) {
     if class_of(claim).is_some() {
         return;

@@ -8,19 +8,21 @@ use super::JsonObject;
 
 /// The start of the volume's name.
 const PREFIX: &str = "kube-api-access-";
-/// Where clients in containers look for the files.
+/// The directory in which clients in containers look for the files.
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// The requested lifetime of the token. API servers recognize these tokens by it.
 const TOKEN_SECONDS: i64 = 3607;
 
-/// Whether a new pod gets the volume: its own field decides, or else that of its account.
+/// Returns true if a new pod gets the volume. The pod's field decides; if it is unset, the
+/// account's field decides.
 pub(super) fn is_wanted(pod: &JsonObject, account: impl FnOnce() -> Option<bool>) -> bool {
     let own = js::at(pod, "spec.automountServiceAccountToken").and_then(Value::as_bool);
     own.or_else(account).unwrap_or(true)
 }
 
-/// Adds the volume, and a mount to each container and init container that has no mount at its
-/// path. A volume with a name like its own takes its place. `suffix` completes its name.
+/// Adds the volume, and a mount to each container and init container that has no mount at its path.
+/// An existing volume whose name has the same prefix is used instead. `suffix` completes the name
+/// of a new volume.
 pub(super) fn add(pod: &mut JsonObject, suffix: impl FnOnce() -> String) {
     let Some(Value::Object(spec)) = pod.get_mut("spec") else {
         return;
@@ -87,7 +89,7 @@ mod tests {
         };
         add(&mut pod, || "abcde".to_owned());
         let first = pod.clone();
-        // The second time, it changes nothing.
+        // The second call has no effect.
         add(&mut pod, || panic!("another name"));
         assert_eq!(pod, first);
         pod.into()

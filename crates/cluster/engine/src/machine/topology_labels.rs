@@ -12,7 +12,7 @@ const LABELS: [&str; 2] = [
     "topology.kubernetes.io/region",
 ];
 
-/// Sets the labels of a new pod that names its node, or of a pod that gets a node.
+/// Sets the labels of a new pod that names its node, or of a pod that is assigned to a node.
 pub(super) fn apply_to_pod(state: &State, pod: &mut JsonObject) {
     let name = js::text(pod, "spec.nodeName");
     if name.is_empty() {

@@ -30,8 +30,7 @@ pub(crate) fn decode_update(tx: &Transaction<'_>, request: &mut Update) -> Resul
 pub(crate) struct DecodedUpdate {
     pub(crate) request: Update,
     pub(crate) decoded: Decoded,
-    /// The view used for decoding. The schema of the kind may have changed
-    /// since.
+    /// The view used for decoding. The schema of the kind may have changed since.
     pub(crate) view: Arc<View>,
 }
 
@@ -172,8 +171,7 @@ pub(crate) fn patch(tx: &mut Transaction<'_>, request: Patch) -> Result<Written,
     replace::check_name_and_namespace(&info, namespace, name, &mut new)?;
     let uid = json::text(&new, "metadata.uid");
     if !uid.is_empty() && uid != old.uid() {
-        // In a patch, another uid is not a failed precondition but an invalid
-        // change.
+        // In a patch, another uid is not a failed precondition but an invalid change.
         return Err(Error::Invalid {
             causes: vec![Cause::invalid("metadata.uid", uid, "field is immutable")],
             subject: Subject::new(&info, name),

@@ -30,12 +30,12 @@ pub(crate) struct Conflict {
     pub(crate) fields: FieldSet,
 }
 
-/// Why a configuration was not applied.
+/// The reason why a configuration was not applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ApplyError {
-    /// It does not match its schema.
+    /// The configuration does not match its schema.
     Malformed(String),
-    /// It conflicts with fields of other managers.
+    /// The configuration conflicts with fields of other managers.
     Conflicts(Vec<Conflict>),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Applied {
 #[derive(Clone, Copy)]
 pub(crate) struct Applier<'a> {
     pub(crate) name: &'a str,
-    /// Whether to take over fields of other managers.
+    /// True if the applier takes over fields of other managers.
     pub(crate) force: bool,
     pub(crate) now: &'a str,
 }
@@ -70,8 +70,7 @@ pub(crate) fn apply(
     if entries.is_empty()
         && let Some(live) = live
     {
-        // Fields that existed before ownership was tracked get a manager of
-        // their own.
+        // Fields that existed before ownership was tracked get a separate manager.
         let all = ownable(scope.changes(scope.root, &nothing, live).changed);
         if !all.is_empty() {
             let manager = scope.manager(BEFORE_FIRST_APPLY, Operation::Update);
@@ -233,8 +232,7 @@ impl ApplyRun<'_, '_> {
     }
 }
 
-/// Fields of the live object that client-side apply set and that have not
-/// changed since.
+/// Fields of the live object that client-side apply set and that have not changed since.
 fn applied_by_client(scope: &Scope<'_>, live: &Object) -> Option<FieldSet> {
     let text = json::at(live, "metadata")?
         .get("annotations")?

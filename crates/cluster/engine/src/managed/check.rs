@@ -1,6 +1,5 @@
-//! Checks an applied configuration against its schema: only declared fields,
-//! values of the declared types, and unique keys in lists. The messages are
-//! those of Kubernetes.
+//! Checks an applied configuration against its schema: only declared fields, values of the declared
+//! types, and unique keys in lists. The messages equal Kubernetes'.
 
 use longshore_builtin::json::as_go_shows;
 use longshore_schema::{OwnedType, Ownership, Shape};

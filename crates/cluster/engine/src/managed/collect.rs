@@ -82,7 +82,7 @@ mod tests {
         of_object(root, value.as_object().unwrap()).to_text()
     }
 
-    /// The same sets as a Kubernetes API server records.
+    /// The expected sets were recorded by a Kubernetes API server.
     #[test]
     fn rule_18_an_applied_deployment_is_owned_by_field() {
         let value = json!({

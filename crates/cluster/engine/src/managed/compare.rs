@@ -246,7 +246,7 @@ fn new_items(at: OwnedType<'_>, ownership: Ownership, list: &[Value]) -> FieldSe
     set
 }
 
-/// Whether the built-in Go types omit the value when they are encoded.
+/// Returns true if the built-in Go types omit the value when they are encoded.
 fn is_left_out(at: OwnedType<'_>, value: &Value) -> bool {
     let OwnedType::Builtin(_) = at else {
         return false;

@@ -9,8 +9,8 @@ use super::{check, element, merge};
 /// Returns the object merged with a configuration.
 ///
 /// # Errors
-/// The configuration does not match its schema, or sets a value that can only be
-/// replaced as a whole.
+/// The configuration does not match its schema, or sets a value that can be replaced only as a
+/// whole.
 pub(crate) fn merged(
     root: OwnedType<'_>,
     live: &Object,

@@ -5,7 +5,7 @@
 use longshore_schema::OwnedType;
 use serde_json::{Map, Value};
 
-/// One element of a path.
+/// An element of a path.
 pub(crate) type Element = Box<str>;
 
 /// The element of a field.

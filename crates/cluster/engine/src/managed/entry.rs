@@ -1,4 +1,4 @@
-//! Entries of `metadata.managedFields`: which manager owns which fields.
+//! Entries of `metadata.managedFields`: managers and the fields that they own.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::set::FieldSet;
 
-/// How a manager acquired its fields.
+/// The way in which a manager acquired its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Operation {
     /// By server-side apply.
@@ -25,7 +25,7 @@ impl Operation {
     }
 }
 
-/// The identity of an entry. For applied fields, the version is not part of it.
+/// The identity of an entry. The version is not part of the identity of applied fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Manager {
     pub(crate) name: String,
@@ -35,7 +35,7 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
-    /// Whether both identify the same entry.
+    /// Returns true if both identify the same entry.
     pub(super) fn is_same_entry(&self, other: &Self) -> bool {
         self.name == other.name
             && self.operation == other.operation
@@ -196,7 +196,7 @@ fn write_one(entry: &Entry, text: &mut String) {
     text.push('}');
 }
 
-/// Whether two lists of entries are equal except for their times.
+/// Returns true if two lists of entries are equal except for their times.
 pub(super) fn equal_except_time(a: &[Entry], b: &[Entry]) -> bool {
     let mut theirs: HashMap<&Manager, Vec<&Entry>> = HashMap::new();
     for entry in b {

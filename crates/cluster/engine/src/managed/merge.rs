@@ -44,8 +44,7 @@ fn merge_value(at: OwnedType<'_>, live: &Value, config: &Value) -> Value {
                 return Value::Array(merge_lists(at.items(), &live, &items));
             }
         }
-        // For values that are owned by part, null is no statement about
-        // ownership.
+        // For values that are owned by part, null does not change the ownership.
         (Value::Object(_) | Value::Array(_), Value::Null)
             if at.ownership(live) != Ownership::Whole =>
         {
@@ -147,7 +146,7 @@ pub(super) fn remove(at: OwnedType<'_>, object: &Object, set: &FieldSet) -> Obje
     kept
 }
 
-/// The remaining part of a value; `None` if nothing remains.
+/// The remaining part of a value; `None` if no part remains.
 fn remaining(at: OwnedType<'_>, value: &Value, set: Option<&FieldSet>) -> Option<Value> {
     let Some(set) = set else {
         return Some(value.clone());
@@ -168,7 +167,7 @@ fn remaining(at: OwnedType<'_>, value: &Value, set: Option<&FieldSet>) -> Option
                 .collect();
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
-        // A part of an atomic value cannot be removed on its own.
+        // A part of an atomic value cannot be removed separately.
         (_, Value::Object(_) | Value::Array(_)) => None,
         _ => Some(value.clone()),
     }

@@ -30,14 +30,13 @@ pub(crate) use reconcile::reconcile_entries;
 pub(crate) use record::record;
 pub(crate) use scope::{Scope, Version};
 
-/// Decodes the entries of a stored object from the text of its `managedFields`.
+/// Decodes the entries of a stored object from the text of `managedFields`.
 pub(crate) fn stored(text: &str) -> Vec<Entry> {
     entry::read(text).unwrap_or_default()
 }
 
-/// The entries from which a write starts: those in the request if they are
-/// valid; none if the request resets them with `[]` or `[{}]`; otherwise the
-/// stored ones.
+/// The entries from which a write starts: the entries in the request if they are valid; none if the
+/// request resets them with `[]` or `[{}]`; otherwise the stored entries.
 pub(crate) fn base(sent: Option<&Value>, stored_text: &str) -> Vec<Entry> {
     let Some(sent) = sent else {
         return stored(stored_text);
@@ -56,18 +55,18 @@ pub(crate) fn base(sent: Option<&Value>, stored_text: &str) -> Vec<Entry> {
     }
 }
 
-/// Encodes entries for an object; empty if there are none.
+/// Encodes entries for an object; empty if the list is empty.
 pub(crate) fn text(entries: Vec<Entry>) -> String {
     entry::write(entries)
 }
 
-/// Whether entries are equal to the stored ones except for their times.
+/// Returns true if entries equal the stored entries except for their times.
 pub(crate) fn is_stored(entries: &[Entry], stored_text: &str) -> bool {
     entry::equal_except_time(entries, &stored(stored_text))
 }
 
-/// The manager name of a write: the explicit name, or else the user agent up to
-/// its first slash.
+/// The manager name of a write: the explicit name, or the user agent up to its first slash if the
+/// name is not set.
 pub(crate) fn manager_name(manager: Option<&str>, user_agent: Option<&str>) -> String {
     /// Maximum length of a manager name in bytes.
     const MAX_LENGTH: usize = 128;

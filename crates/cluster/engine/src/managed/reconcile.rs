@@ -1,7 +1,6 @@
-//! Adapts field sets to changes of the schema. If a field has become atomic,
-//! the set keeps only the field itself. The opposite change has no effect, as
-//! in Kubernetes since 1.22: the owner of a field that is no longer atomic owns
-//! nothing inside it.
+//! Adapts field sets to changes of the schema. If a field has become atomic, the set keeps only the
+//! field itself. The opposite change has no effect, as in Kubernetes since 1.22: the owner of a
+//! field that is no longer atomic does not own the fields inside it.
 
 use std::collections::HashMap;
 

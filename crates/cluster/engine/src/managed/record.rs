@@ -100,8 +100,7 @@ pub(super) fn add_fields(entries: &mut Vec<Entry>, manager: Manager, set: FieldS
     entry.time = Some(now.to_owned());
 }
 
-/// Merges the oldest updates of each version into one entry while there are too
-/// many.
+/// Merges the oldest updates of each version into one entry while the list is too long.
 fn merge_oldest(entries: &mut Vec<Entry>) {
     let mut updates: Vec<Entry> = Vec::new();
     let count = entries

@@ -39,13 +39,13 @@ const UNOWNED: &[&str] = &[
 pub(crate) struct Scope<'a> {
     /// The type of the object in the version of the request.
     pub(crate) root: OwnedType<'a>,
-    /// The version of the request, as `apps/v1`.
+    /// The version of the request, for example `apps/v1`.
     pub(crate) api_version: &'a str,
     /// `status`, or empty.
     pub(crate) subresource: &'a str,
-    /// Whether the status is a subresource that other writes cannot change.
+    /// True if the status is a subresource that other writes cannot change.
     pub(crate) has_status: bool,
-    /// Whether only the server writes the spec, without a manager.
+    /// True if only the server writes the spec, without a manager.
     pub(crate) has_fixed_spec: bool,
     /// Metadata fields that a status update changes.
     pub(crate) status_metadata: &'a [&'a str],
@@ -68,7 +68,7 @@ fn retain_resources(containers: &mut FieldSet) {
 /// Another version of the kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Version<'a> {
-    /// The type of its objects.
+    /// The type of the objects.
     pub(crate) root: OwnedType<'a>,
     /// Converts an object from the version of the request, if field names
     /// differ between the versions.

@@ -9,9 +9,9 @@ use super::element::{self, Element};
 /// The fields at and below one path of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
-    /// Whether the path itself is in the set.
+    /// True if the path itself is in the set.
     pub(super) owned: bool,
-    /// The sets below it, sorted by element; none of them is empty.
+    /// The non-empty sets below the path, sorted by element.
     pub(super) inside: Vec<(Element, FieldSet)>,
 }
 
@@ -132,7 +132,7 @@ impl FieldSet {
         rest
     }
 
-    /// Whether a field is in the set.
+    /// Returns true if a field is in the set.
     #[cfg(test)]
     pub(crate) fn has(&self, path: &[&str]) -> bool {
         match path {

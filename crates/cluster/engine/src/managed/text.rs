@@ -1,5 +1,5 @@
-//! `FieldsV1`: the text encoding of field sets. Queries are answered while the
-//! text is parsed, without building the set; most writes need nothing else.
+//! `FieldsV1`: the text encoding of field sets. Queries are answered while the text is parsed,
+//! without building the set, which is sufficient for most writes.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ impl FieldSet {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Normalizes all elements and drops those of unknown types.
+    /// Normalizes all elements and drops elements of unknown types.
     pub(super) fn normalized(self) -> Self {
         let mut usual = Self {
             owned: self.owned,

@@ -40,8 +40,7 @@ pub struct Object {
     fields: Box<str>,
     /// Position of the resource version's digits in `bytes`.
     version_at: Range<u32>,
-    /// Position of the value of `managedFields` in `bytes`; empty if there is
-    /// none.
+    /// Position of the value of `managedFields` in `bytes`; empty if the object has none.
     managed_at: Range<u32>,
 }
 
@@ -69,7 +68,7 @@ impl Object {
         }
         let (start, end) = (start as usize, end as usize);
         let start = start - MANAGED.len();
-        // Remove one comma as well: the following one, next to the version.
+        // Also remove one comma: the following one, next to the version.
         let (start, end) = match (self.bytes[start - 1], self.bytes[end]) {
             (_, b',') => (start, end + 1),
             (b',', _) => (start - 1, end),
@@ -81,8 +80,7 @@ impl Object {
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Whether the object has a deletion timestamp; does not decode the whole
-    /// object.
+    /// Returns true if the object has a deletion timestamp. Does not decode the whole object.
     pub(crate) fn is_being_deleted(&self) -> bool {
         read::is_being_deleted(&self.bytes)
     }
@@ -92,7 +90,7 @@ impl Object {
         serde_json::from_slice(&self.bytes).unwrap_or_default()
     }
 
-    /// The text of `managedFields`; empty if there are none.
+    /// The text of `managedFields`; empty if the object has none.
     pub(crate) fn managed(&self) -> &str {
         let at = self.managed_at.start as usize..self.managed_at.end as usize;
         std::str::from_utf8(&self.bytes[at]).unwrap_or_default()
@@ -134,10 +132,9 @@ impl Object {
         &self.key
     }
 
-    /// The value of a selectable field; `None` if the kind does not have the
-    /// field, or if it is a field of a custom kind. Those change with the
-    /// definition and the version while the objects stay, and are looked up on
-    /// demand.
+    /// The value of a selectable field. `None` if the kind does not have the field, or if it is a
+    /// field of a custom kind: these fields change with the definition and the version while the
+    /// objects stay, and are looked up on demand.
     pub(crate) fn field(&self, rules: &ViewRules, path: &str) -> Option<Cow<'_, str>> {
         match path {
             "metadata.name" => Some(self.name().into()),
@@ -149,8 +146,8 @@ impl Object {
         }
     }
 
-    /// The same state with another resource version: what a watch reports for a
-    /// deletion, or for an object that no longer matches its selectors.
+    /// The same state with another resource version. A watch reports it for a deletion, or for an
+    /// object that no longer matches its selectors.
     pub(crate) fn with_revision(&self, revision: u64) -> Self {
         let at = self.version_at.start as usize..self.version_at.end as usize;
         let digits = revision.to_string();
@@ -173,8 +170,8 @@ impl Object {
         }
     }
 
-    /// The same object with another UID, created at another time. `None` if their texts do not
-    /// have the same length.
+    /// The same object with another UID and creation time. `None` if the texts do not have the same
+    /// length.
     pub(crate) fn renewed(&self, uid: &str, created: &str) -> Option<Self> {
         const CREATED: &str = "\"creationTimestamp\":\"";
         let text = std::str::from_utf8(&self.bytes).ok()?;

@@ -1,5 +1,5 @@
-//! Decodes stored objects. Opening a store decodes all of its objects, so only
-//! the properties that reads need are parsed and the rest is skipped.
+//! Decodes stored objects. Opening a store decodes all of its objects, so only the properties that
+//! reads need are parsed and the rest is skipped.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::Range};
 
@@ -56,7 +56,7 @@ impl Object {
     }
 }
 
-/// Whether a stored object has a deletion timestamp.
+/// Returns true if a stored object has a deletion timestamp.
 pub(super) fn is_being_deleted(bytes: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Stored {

@@ -12,7 +12,7 @@ pub(super) const FIRST_SIZE: usize = 8 << 10;
 /// The text before the managed fields.
 pub(super) const MANAGED: &[u8] = b"\"managedFields\":";
 
-/// The order of metadata fields in built-in kinds: that of Go's `ObjectMeta`.
+/// The order of metadata fields in built-in kinds, which equals the order in Go's `ObjectMeta`.
 const METADATA: [&str; 13] = [
     "name",
     "generateName",
@@ -32,8 +32,8 @@ const METADATA: [&str; 13] = [
 /// API groups of built-in kinds that are served as views of other kinds.
 const VIEW_GROUPS: [&str; 2] = ["autoscaling", "events.k8s.io"];
 
-/// Whether Kubernetes encodes the kind from a Go struct, which puts `kind`
-/// before `apiVersion`. Custom objects are maps in Go and are sorted by key.
+/// Returns true if Kubernetes encodes the kind from a Go struct, which puts `kind` before
+/// `apiVersion`. Custom objects are maps in Go and are sorted by key.
 fn is_builtin(api_version: &str, kind: &str) -> bool {
     let gvk = Gvk::from_api_version(api_version, kind);
     builtin(&gvk.group, kind).is_some() || VIEW_GROUPS.contains(&&*gvk.group)
@@ -178,8 +178,7 @@ mod tests {
             text(&of("apps/v1", "Deployment")),
             r#"{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"n","namespace":"s","uid":"u","resourceVersion":"7","generation":1,"creationTimestamp":"t","labels":{"l":"1"},"annotations":{"a":"1"},"finalizers":["f"],"managedFields":[1]},"spec":{}}"#
         );
-        // Go sorts maps; custom objects are sorted as well, except for the
-        // version.
+        // Go sorts maps. Custom objects are also sorted, except for the version.
         let custom = text(&of("example.com/v1", "Deployment"));
         let start =
             r#"{"apiVersion":"example.com/v1","kind":"Deployment","metadata":{"annotations":"#;

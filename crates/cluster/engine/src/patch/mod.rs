@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// Whether a patch reads or writes `metadata.managedFields`. They are expensive
-/// to decode, so other patches are applied to a document without them.
+/// Returns true if a patch reads or writes `metadata.managedFields`. They are expensive to decode,
+/// so other patches are applied to a document without them.
 pub(crate) fn sees_managed_fields(kind: PatchKind, patch: &Value) -> bool {
     const MANAGED: &str = "/metadata/managedFields";
     match patch {
@@ -29,7 +29,7 @@ pub(crate) fn sees_managed_fields(kind: PatchKind, patch: &Value) -> bool {
     }
 }
 
-/// Applies a patch to an object of a kind. `text` is the text of a JSON patch, if it has one.
+/// Applies a patch to an object of a kind. `text` is the text of a JSON patch, if available.
 pub(crate) fn apply(
     kind: &KindInfo,
     patch_kind: PatchKind,
@@ -75,7 +75,7 @@ pub(crate) fn apply(
     }
 }
 
-/// Applies a JSON patch to a document. `text` is the text of the patch, if it has one.
+/// Applies a JSON patch to a document. `text` is the text of the patch, if available.
 pub(crate) fn apply_json(
     mut document: Value,
     patch: &Value,

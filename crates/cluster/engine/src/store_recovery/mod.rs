@@ -1,7 +1,6 @@
-//! A journal that opens its file again after an I/O error, for example because the
-//! disk is full: the database refuses everything until then, also after there is
-//! space again. In the meantime, writes fail at once and reads continue, because
-//! they use the state in memory.
+//! A journal that opens its file again after an I/O error, for example because the disk is full.
+//! Until then, the database refuses all operations, even after space was freed. In the meantime,
+//! writes fail at once and reads continue, because they use the state in memory.
 
 #[cfg(test)]
 mod tests;
@@ -49,13 +48,13 @@ pub(crate) struct RecoveringStore {
     /// The revision of the last commit that is on the disk.
     durable: u64,
     durability: Durability,
-    /// The batch whose commit failed: it may be in the file nevertheless. Later
-    /// batches wait until this is decided.
+    /// The batch whose commit failed, although the file may contain it. Later batches wait until
+    /// this is decided.
     undecided: Option<(u64, Vec<Record>)>,
     outage: Option<Outage>,
 }
 
-/// The time during which nothing can be stored.
+/// A period in which writes cannot be stored.
 struct Outage {
     begin: Instant,
     error: CommitError,
@@ -133,7 +132,7 @@ impl RecoveringStore {
         }
     }
 
-    /// Notes the file after a commit, which can change its size.
+    /// Records the state of the file after a commit, which can change its size.
     fn note_file(&mut self) -> Result<(), CommitError> {
         let found = self.path.symlink_metadata().ok();
         let found = found.map(|file| FileState::of(&file));
@@ -152,7 +151,7 @@ impl RecoveringStore {
         ))
     }
 
-    /// Notes a failure: the store stays closed until the next attempt.
+    /// Records a failure. The store stays closed until the next attempt.
     fn fail(&mut self, begin: Instant, error: CommitError) -> CommitError {
         let now = Instant::now();
         let (file, problem) = (self.path.display(), &error.problem);
@@ -252,8 +251,7 @@ impl Journal for RecoveringStore {
 
 impl Drop for RecoveringStore {
     fn drop(&mut self) {
-        // A batch that was answered with an error should not be in the file at the next
-        // start.
+        // A batch that was answered with an error should not be in the file at the next start.
         if self.undecided.is_some()
             && let Err(error) = without_panic(|| self.reopen())
             && error != lost()
@@ -274,14 +272,14 @@ fn without_panic<T>(work: impl FnOnce() -> Result<T, CommitError>) -> Result<T, 
     })
 }
 
-/// The file has none of the commits that were not synced.
+/// The error for a file that lacks all commits that were not synced.
 fn lost() -> CommitError {
     CommitError::new(
         "the disk failed before the first changes of the cluster were on it: restart the cluster",
     )
 }
 
-/// What shows that a file was changed by others.
+/// Properties of a file that reveal changes by other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileState {
     /// The device and the inode.

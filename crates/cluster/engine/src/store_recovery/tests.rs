@@ -1,5 +1,4 @@
-//! Injected I/O errors: whatever fails, the file contains the acknowledged batches, and
-//! nothing else.
+//! Injected I/O errors: whatever fails, the file contains exactly the acknowledged batches.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +16,7 @@ use redb::{BackendError, StorageBackend, backends::FileBackend};
 
 use super::*;
 
-/// What a failed operation has done before it failed.
+/// How much a failed operation has done before it failed.
 #[derive(Debug, Clone, Copy)]
 enum Done {
     Nothing,
@@ -25,7 +24,7 @@ enum Done {
     All,
 }
 
-/// Fails all changes of the file after a number of them.
+/// Fails all changes of the file after `left` of them.
 #[derive(Debug)]
 struct Faults {
     left: AtomicI64,
@@ -153,14 +152,14 @@ fn open(path: &Path, faults: &Arc<Faults>) -> (RecoveringStore, Content) {
     (store, content)
 }
 
-/// The change of a key to a value of so many bytes, or its removal.
+/// The change of a key to a value of the given size in bytes, or its removal.
 type Change = (u8, Option<u16>);
 
 #[derive(Debug, Clone)]
 enum Step {
     /// Commits a batch.
     Commit(Vec<Change>),
-    /// Lets operations fail after a number of them.
+    /// Fails all operations after the given number.
     Fail(i64, Done),
     /// Ends the failures.
     Free,
@@ -299,7 +298,8 @@ fn another_file_is_not_taken_for_the_store() {
     store.commit(1, &put("n/a")).unwrap();
 }
 
-/// How the file or its folder is lost while the store is open, and whether that can be undone.
+/// Ways in which the file or its folder is lost while the store is open. The flag is true if the
+/// loss can be undone.
 const LOSSES: [(&str, bool); 6] = [
     ("removed", false),
     ("renamed", true),
@@ -362,7 +362,7 @@ fn deferred_commits_reach_the_disk_with_the_first_that_is_synced() {
     let faults = Faults::free();
     let (mut store, content) = open(&path, &faults);
     store.durability = Durability::None;
-    // The disk refuses everything.
+    // The disk refuses all operations.
     faults.set(0, Done::Nothing);
     let (first, after) = batch(&content, &[(1, Some(9))], 1);
     store.commit(1, &first).unwrap();

@@ -448,7 +448,7 @@ proptest! {
                         "containers": spec["containers"]}});
                 let options = WriteOptions { force: true, ..by(manager) };
                 let Ok(first) = jobs.with(pod.clone(), options.clone()).await else {
-                    // A pod's containers can be neither removed nor added.
+                    // The containers of a pod cannot be added or removed.
                     continue;
                 };
                 let value = first.object.value();

@@ -287,8 +287,8 @@ async fn a_pod_with_an_endless_grace_period_can_be_force_deleted() {
     }
 }
 
-/// The end of a grace period that is shortened is never in the past, and a negative one is a second.
-/// The expectations are of the code of Kubernetes 1.37.
+/// The end of a shortened grace period is never in the past, and a negative grace period is a
+/// second. The expectations are from the code of Kubernetes 1.37.
 #[tokio::test]
 async fn a_grace_period_cannot_end_in_the_past() {
     for (after, seconds, expected) in [
@@ -323,8 +323,9 @@ async fn a_grace_period_cannot_end_in_the_past() {
     }
 }
 
-/// A watch sees that the grace period is over, and then the deletion, as Kubernetes updates the
-/// pod and then deletes it. A pod without a running grace period is one event.
+/// A watch first sees the end of the grace period, and then the deletion, because Kubernetes
+/// updates the pod and then deletes it. The deletion of a pod without a running grace period is one
+/// event.
 #[tokio::test]
 async fn a_watch_sees_how_a_pod_is_deleted() {
     for (finalizers, first, second, expected) in [
@@ -350,7 +351,7 @@ async fn a_watch_sees_how_a_pod_is_deleted() {
             Some(0),
             vec![("MODIFIED", json!(0))],
         ),
-        // The second deletion has nothing to change.
+        // The second deletion does not change the pod.
         (
             json!(["a.b/c"]),
             Some(0),

@@ -1,4 +1,5 @@
-//! Durability: what survives reopening, and a kill in the middle of a write.
+//! Durability: the content of the store after it is reopened, and after a kill in the middle of a
+//! write.
 
 use std::{
     collections::BTreeSet,
@@ -82,7 +83,7 @@ async fn deferred_writes_are_on_the_disk_after_the_sync() {
         ..options(storage)
     })
     .unwrap());
-    // What a machine finds that loses power at this moment.
+    // The content that is found after a loss of power at this moment.
     let found = |name: &str| {
         let copy = folder.path().join(name);
         std::fs::copy(&path, &copy).unwrap();
@@ -202,7 +203,7 @@ async fn acknowledged_writes_survive_a_kill_and_no_write_is_partial() {
                 .map(Result::unwrap)
                 .collect::<Vec<_>>();
             child.kill().unwrap();
-            // Lines that were printed before the kill took effect count as well.
+            // Lines that were printed before the kill took effect also count.
             let rest = reader.map_while(Result::ok);
             for line in killed_after.into_iter().chain(rest) {
                 let Some(line) = line.split_once("ack ").map(|(_, line)| line) else {
@@ -258,7 +259,7 @@ async fn acknowledged_writes_survive_a_kill_and_no_write_is_partial() {
     }
 }
 
-/// Whether the child may have deleted this namespace's account without a line about it.
+/// Returns true if the child may have deleted this namespace's account without a line about it.
 fn may_be_deleted_silently(name: &str) -> bool {
     name.rsplit('-')
         .next()
@@ -267,7 +268,7 @@ fn may_be_deleted_silently(name: &str) -> bool {
         && name.starts_with('w')
 }
 
-/// Not a test: runs with a small disk, in a process of its own.
+/// Not a test: runs with a small disk, in a separate process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the child of the test below"]
 async fn child_on_a_small_disk() {
@@ -292,7 +293,7 @@ async fn child_on_a_small_disk() {
         }
         assert!(kept.len() < 100, "the disk is larger");
     };
-    // Nothing else can be stored, and the reason is stated each time.
+    // Further objects cannot be stored, and each error states the reason.
     for error in [error, api.create("configmaps", big("d")).await.unwrap_err()] {
         let status = error.status();
         assert_eq!(status.code, 507, "{error}");

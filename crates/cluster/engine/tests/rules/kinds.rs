@@ -426,7 +426,7 @@ async fn mirror_pods_use_no_accounts_and_no_secrets() {
         ("x", json!({"serviceAccountName": "default"}), accounts),
         ("", json!({"serviceAccountName": "default"}), accounts),
         ("x", json!({"serviceAccount": "default"}), accounts),
-        // Before anything else about the pod is checked.
+        // The account is checked before all other fields of the pod.
         ("x", json!({"serviceAccountName": "Not OK"}), accounts),
         (
             "x",

@@ -127,7 +127,7 @@ async fn pods_and_claims_outside_the_limits_are_refused() {
             .ends_with("minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 1M"),
         "{message}"
     );
-    // An invalid object is reported as such, not as one outside the limits.
+    // An invalid object is reported as invalid, not as outside the limits.
     let (code, ..) = status(pod(&api, "P", resources("50m", "60m")).await);
     assert_eq!(code, 422);
     // Other namespaces are not affected.
@@ -202,7 +202,7 @@ async fn writes_are_charged_to_the_quotas_of_their_namespace() {
         message,
         "jobs.batch \"j\" is forbidden: exceeded quota: q, requested: count/jobs.batch=1, used: count/jobs.batch=0, limited: count/jobs.batch=0"
     );
-    // What is not limited is not affected.
+    // Kinds without a limit are not affected.
     api.create("secrets", json!({"metadata": {"name": "s"}}))
         .await
         .unwrap();
@@ -230,7 +230,7 @@ async fn updates_are_charged_for_what_they_add() {
     api.merge("services", "s", label).await.unwrap();
 }
 
-/// The usage is exact, whatever writes run at the same time.
+/// The usage is exact even while other writes run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_writes_do_not_exceed_a_quota() {
     let api = api();

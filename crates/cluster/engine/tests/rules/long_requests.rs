@@ -1,6 +1,5 @@
-//! No request blocks the writer for long, whatever its content. The time limits are
-//! generous, for busy machines: each of these requests once blocked all other writes for
-//! many seconds.
+//! No request blocks the writer for long, whatever its content. The time limits are generous, for
+//! busy machines: each of these requests once blocked all other writes for many seconds.
 
 use std::time::{Duration, Instant};
 
@@ -16,9 +15,9 @@ use crate::{
     support::{Api, api, config, kind, status},
 };
 
-/// One turn of the writer, with a margin for other processes.
+/// Maximum duration of a turn of the writer, with a margin for other processes.
 const MAX_HOLD: Duration = Duration::from_secs(1);
-/// A whole request.
+/// Maximum duration of a whole request.
 const MAX_REQUEST: Duration = Duration::from_secs(20);
 
 async fn patch(
@@ -204,7 +203,7 @@ async fn a_collection_of_ten_thousand_objects() {
     check(&api, begin);
 }
 
-/// Its objects are deleted in batches; the definition is deleted after the last one.
+/// The objects are deleted in batches; the definition is deleted after the last batch.
 #[tokio::test]
 async fn a_definition_with_many_objects_is_deleted() {
     let api = shoes().await;
@@ -258,7 +257,7 @@ async fn changes_of_a_large_object_by_many_writers_are_all_kept() {
         tokio::spawn(async move {
             for n in 0..20 {
                 let change = json!({"data": {format!("w{writer}-{n}"): "1"}});
-                // Too many concurrent changes: the error is Kubernetes' own.
+                // Too many concurrent changes: the error equals Kubernetes'.
                 while let Err(error) = api.merge("configmaps", "a", change.clone()).await {
                     assert_eq!(error.status().code, 409, "{error}");
                 }

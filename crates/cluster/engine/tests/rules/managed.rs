@@ -134,7 +134,7 @@ async fn rule_18_a_status_is_managed_under_its_subresource() {
         managers(&object)[0],
         r#"kubelet Update status {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:status":{"f:message":{}}}"#
     );
-    // The main endpoint neither changes the status nor manages it.
+    // The main endpoint does not change the status, and its manager does not own the status.
     let body = json!({"status": {"message": "y"}, "metadata": {"labels": {"a": "c"}}});
     let object = patch(&api, "pods", Subresource::None, body, "you").await;
     let you = managers(&object);

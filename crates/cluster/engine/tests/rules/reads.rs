@@ -394,7 +394,7 @@ async fn history_is_bounded_by_number_and_by_bytes() {
         let watch = |after| api.0.watch(&watch_configs(WatchStart::After(after)));
         assert!(matches!(watch(start), Err(Error::Expired { .. })));
         assert!(watch(api.0.revision() - 2).is_ok());
-        // Each kind has its own history.
+        // Kinds have separate histories.
         let pods = WatchRequest::of(kind("pods"), WatchStart::After(start));
         assert!(api.0.watch(&pods).is_ok());
     }
@@ -465,7 +465,7 @@ async fn a_token_expires_with_time_also_without_later_changes_of_its_kind() {
         let expired = api.0.list(&request);
         assert!(matches!(expired, Err(Error::Expired { .. })), "{expired:?}");
     }
-    // A watch has missed nothing: it goes on.
+    // A watch that has received all events continues.
     assert!(
         api.0
             .watch(&watch_configs(WatchStart::After(first.revision)))

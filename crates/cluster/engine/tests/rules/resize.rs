@@ -57,7 +57,7 @@ async fn only_the_resources_of_a_pod_change() {
         "{fields:#?}"
     );
 
-    // An update without a change is none.
+    // An update that changes no field does not write the object.
     let again = api
         .update_part("pods", "p", Subresource::Resize, after.clone())
         .await
@@ -127,7 +127,7 @@ async fn limits_quotas_and_the_node_bound_a_resize() {
     let quota = api.get("resourcequotas", "q").unwrap().value();
     assert_eq!(quota["status"]["used"]["requests.cpu"], "3");
 
-    // While the node still has more allocated, the quota is charged for that.
+    // While the node reports more allocated resources, the quota is charged for these.
     let allocated = json!({"status": {"containerStatuses": [{"name": "c", "image": "i", "imageID": "",
         "ready": true, "restartCount": 0, "allocatedResources": {"cpu": "3"},
         "resources": {"requests": {"cpu": "3"}}}]}});

@@ -1,4 +1,4 @@
-//! Updates of Services: which fields are fixed once they are set.
+//! Updates of Services: fields that cannot change after they are set.
 
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ async fn the_class_of_a_load_balancer_is_fixed() {
         assert!(message.contains("may not change once set"), "{message}");
     }
     assert_eq!(refusal(class(a.clone()), class(a.clone())).await, None);
-    // With the type, the class changes, too.
+    // If the type changes, the class may also change.
     assert_eq!(
         refusal(json!({"type": "ClusterIP"}), class(a.clone())).await,
         None

@@ -88,7 +88,7 @@ async fn kinds_return_to_a_snapshot() {
         "{end}"
     );
 
-    // Another definition takes the place, and the first one returns.
+    // Another definition gets the index, and the first one returns.
     api.create(DEFINITIONS, shoes()).await.unwrap();
     api.0.restore(&with).await.unwrap();
     let found = api.0.find("example.com", "v1", "shoes").unwrap();

@@ -18,7 +18,7 @@ async fn rule_05_a_watch_finds_its_event_behind_many_others() {
     let mut request = WatchRequest::of(kind("configmaps"), WatchStart::After(start));
     request.fields = "metadata.name=b".parse().unwrap();
     let mut watch = api.0.watch(&request).unwrap();
-    // One turn does not examine all of them.
+    // A single turn does not examine all events.
     assert!(watch.try_next().unwrap().is_none());
     assert!(watch.bookmark().unwrap() < api.0.revision());
     api.create("configmaps", config("b")).await.unwrap();

@@ -27,21 +27,20 @@ use crate::{
 /// Maximum length of a name prefix; the generated suffix takes five more
 /// characters.
 const MAX_PREFIX_LENGTH: usize = 58;
-/// An object that is complete except for what the writer assigns.
+/// An object that is complete except for the values that the writer assigns.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(super) view: Arc<View>,
     pub(super) info: Arc<KindInfo>,
     pub(super) object: JsonObject,
-    /// The object without its generated name, for another attempt with a new
-    /// name.
+    /// The object without its generated name, for another attempt with a new name.
     pub(super) unnamed: Option<JsonObject>,
     pub(super) author: Author,
     /// The managed fields entries; the writer sets their time.
     pub(super) entries: Vec<Entry>,
     pub(super) warnings: Vec<String>,
-    /// Whether the object is what the request creates, so that admission
-    /// outside of the engine reviews it.
+    /// True if the request creates this object directly, so that admission outside of the engine
+    /// reviews it.
     pub(super) is_reviewed: bool,
 }
 
@@ -50,8 +49,8 @@ pub(crate) fn admit(state: &State, ids: &dyn Ids, request: Create) -> Result<Dra
     draft(state, ids, request, None, None)
 }
 
-/// As [`admit`]; the author defaults to the sender of the request, and the new
-/// object is reviewed if there are `reviews`.
+/// Like [`admit`], but the author defaults to the sender of the request, and the new object is
+/// reviewed if `reviews` is set.
 pub(in crate::machine) fn draft(
     state: &State,
     ids: &dyn Ids,
@@ -102,7 +101,7 @@ pub(in crate::machine) fn draft(
     set_generation(&kinds.entry(kind).rules, &mut object);
     let name = json::text(&object, "metadata.name").to_owned();
     let prefix = json::text(&object, "metadata.generateName").to_owned();
-    // As in Kubernetes, whose store checks it: after validation, and not in a dry run.
+    // Kubernetes' store checks this: after validation, and not in a dry run.
     let check_version = || {
         if has_version && !dry_run {
             return Err(Error::BadRequest(
@@ -164,8 +163,8 @@ fn set_generation(rules: &KindRules, object: &mut JsonObject) {
     }
 }
 
-/// Executes mutating admission outside of the engine on a new object. As in
-/// Kubernetes, the author manages the object as it was before.
+/// Executes mutating admission outside of the engine on a new object. As in Kubernetes, the author
+/// manages the object as it was before.
 fn mutate(
     kind: Kind<'_>,
     (state, ids): (&State, &dyn Ids),
@@ -208,9 +207,8 @@ fn mutate(
     })
 }
 
-/// Whether a string is the resource version of a stored object. Zero is the
-/// version of an object that is not stored yet. As in Kubernetes, a version that
-/// is not a number is ignored.
+/// Returns true if a string is the resource version of a stored object. Zero is the version of an
+/// object that is not stored yet. As in Kubernetes, a version that is not a number is ignored.
 fn is_version(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
         && text.parse::<u64>().is_ok_and(|version| version > 0)
@@ -232,7 +230,7 @@ fn json_name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Sets the namespace of the object to that of the request.
+/// Sets the namespace of the object to the namespace of the request.
 fn set_namespace(
     info: &KindInfo,
     namespace: Option<&str>,
@@ -276,16 +274,15 @@ pub(super) fn generate_name(ids: &dyn Ids, object: &mut JsonObject) {
     metadata.insert("name".into(), name.into());
 }
 
-/// A stored kind in one of its versions.
+/// A stored kind and a version of it.
 #[derive(Clone, Copy)]
 pub(super) struct Kind<'a> {
     pub(super) entry: &'a kinds::Entry,
     pub(super) view: &'a View,
 }
 
-/// Sets the uid and defaults, tracks managed fields and validates. The author
-/// manages what was sent and its defaults, but not the fields that the kind's
-/// rules add.
+/// Sets the uid and defaults, tracks managed fields and validates. The author manages the fields of
+/// the request and their defaults, but not the fields that the kind's rules add.
 pub(super) fn prepare(
     kind: Kind<'_>,
     state: &State,
@@ -325,14 +322,14 @@ pub(super) fn prepare(
 }
 
 impl Draft {
-    /// Whether this is a namespace, which gets initial contents.
+    /// Returns true if this is a namespace, which gets initial contents.
     pub(super) fn is_namespace(&self) -> bool {
         self.view.rules.lifecycle == Lifecycle::Namespace
     }
 
-    /// Updates the draft if the definition of its kind has changed since it was
-    /// prepared: the current schema applies to all later objects, and the
-    /// object is stored in the current storage version.
+    /// Updates the draft if the definition of its kind has changed since it was prepared: the
+    /// current schema applies to all later objects, and the object is stored in the current storage
+    /// version.
     pub(super) fn refreshed(mut self, tx: &Transaction<'_>) -> Result<Self, Error> {
         let (kind, view) = tx.kinds().resolve(&self.view.info)?;
         if view.custom_kind().is_none() || Arc::ptr_eq(view, &self.view) {

@@ -71,7 +71,7 @@ pub(super) fn insert(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
             false => Error::AlreadyExists(subject),
         }
     });
-    // As in Kubernetes, reviews come first.
+    // As in Kubernetes, reviews precede this check.
     if let Some(error) = exists.clone().filter(|_| !is_reviewed) {
         return Err(error);
     }

@@ -28,7 +28,7 @@ pub(crate) fn create(tx: &mut Transaction<'_>, draft: Draft) -> Result<Written, 
     Ok(written)
 }
 
-/// A creation that admission outside of the engine reviews.
+/// Executes a creation that admission outside of the engine reviews.
 pub(crate) fn create_reviewed(tx: &mut Transaction<'_>, request: Create) -> Result<Written, Error> {
     let reviews = tx.reviews();
     let draft = draft(tx.state(), tx.ids(), request, None, reviews.as_deref())?;

@@ -1,11 +1,11 @@
-//! How tests compare values: objects and lists by their members, strings and numbers by their
-//! text. The text of the document is the one that Go writes.
+//! Comparisons by the operation `test`: objects and lists are compared by their members, strings
+//! and numbers by their text. The text of the document is the JSON text that Go writes.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Number, Value, value::RawValue};
 
-/// The texts of the values of a patch.
+/// The JSON texts of the values of a patch.
 pub(super) struct Texts<'a> {
     /// The text of each operation's value, if the patch has tests and a text.
     values: Vec<Option<&'a RawValue>>,
@@ -35,7 +35,7 @@ impl<'a> Texts<'a> {
         Self { values, unusual }
     }
 
-    /// Returns true if the value that the document has is the one that a test gives.
+    /// Returns true if a value of the document equals the value of a test.
     pub(super) fn are_equal(&self, index: usize, found: &Value, given: &Value) -> bool {
         match self.values.get(index).copied().flatten() {
             Some(text) => self.is_text_of(found, text.get()),

@@ -7,8 +7,8 @@ use crate::{
     nesting::{NESTING, too_deep},
 };
 
-/// Maximum number of steps of a patch: nodes visited in addition to the patch's
-/// own, and blocks of shifted list elements. They take about one second.
+/// Maximum number of steps of a patch: visited nodes, except for the nodes of the patch itself, and
+/// blocks of shifted list elements. They take about one second.
 const MAX_STEPS: usize = 20_000_000;
 /// Number of list elements that are shifted in one step: a kilobyte.
 const ELEMENTS_PER_STEP: usize = 32;
@@ -31,7 +31,7 @@ impl Limits {
         }
     }
 
-    /// A value with `depth` levels is stored at a path.
+    /// Counts that a value with `depth` levels is stored at a path.
     pub(super) fn put(&mut self, path: &str, depth: usize) -> Result<(), Error> {
         let depth = levels(path) + depth;
         self.deepest = self.deepest.max(depth);
@@ -41,8 +41,8 @@ impl Limits {
         Ok(())
     }
 
-    /// A value of the document is moved. Its depth is computed only if the bound for the whole
-    /// document is not sufficient.
+    /// Counts that a value of the document is moved. Its depth is computed only if the bound for
+    /// the whole document is not sufficient.
     pub(super) fn put_moved(&mut self, from: &str, path: &str, value: &Value) -> Result<(), Error> {
         let most = self.deepest.saturating_sub(levels(from));
         if levels(path) + most <= MAX_LEVELS {
@@ -52,7 +52,7 @@ impl Limits {
         self.put(path, depth(value))
     }
 
-    /// Elements of a list are shifted.
+    /// Counts that elements of a list are shifted.
     pub(super) fn shift(&mut self, elements: usize) -> Result<(), Error> {
         self.spend(elements / ELEMENTS_PER_STEP)
     }

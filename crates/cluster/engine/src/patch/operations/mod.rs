@@ -23,11 +23,11 @@ const MAX_OPERATIONS: usize = 10_000;
 /// Kubernetes.
 const MAX_COPIED_BYTES: usize = 3 << 20;
 
-/// Why an operation cannot be applied.
+/// The reason why an operation cannot be applied.
 enum Failure {
     /// A test failed.
     Test(String),
-    /// Another problem, in the words of the library.
+    /// Another problem, with the message of the library.
     Problem(String),
     Limit(Error),
 }
@@ -45,7 +45,7 @@ impl From<String> for Failure {
 }
 
 /// Applies the operations of a JSON patch to a document, which must be an object or a list. Returns
-/// the problem if a test fails. `text` is the text of the patch, if it has one. After an error or a
+/// the problem if a test fails. `text` is the text of the patch, if available. After an error or a
 /// failed test, the document is in an unspecified state.
 pub(super) fn apply(
     document: &mut Value,
@@ -77,7 +77,7 @@ pub(super) fn apply(
     Ok(None)
 }
 
-/// An operation, whose fields have the right types.
+/// An operation whose fields have the right types.
 struct Operation<'a>(&'a Map<String, Value>);
 
 impl Operation<'_> {
@@ -95,7 +95,7 @@ impl Operation<'_> {
         self.text("from").ok_or_else(missing)
     }
 
-    /// The value; a missing one is null.
+    /// The value; null if it is missing.
     fn value(&self) -> Value {
         self.0.get("value").cloned().unwrap_or_default()
     }
@@ -137,7 +137,7 @@ impl Patch<'_> {
         }
     }
 
-    /// Adds a value. `missing` describes that its parent does not exist.
+    /// Adds a value. `missing` is the message if the parent does not exist.
     fn add(
         &mut self,
         path: &str,
@@ -205,7 +205,7 @@ impl Patch<'_> {
         let found = place.get();
         let found =
             found.map_err(|problem| format!("error in copy for from: '{from}': {problem}"))?;
-        // Null costs nothing.
+        // Null is free.
         self.copied += match found {
             Value::Null => 0,
             found => compare::encoded_length(found),

@@ -1,11 +1,11 @@
-//! Places in a document to which paths lead.
+//! Locations in a document that paths refer to.
 
 use serde_json::{Map, Value};
 
 /// The value of a field that an object does not have.
 static NULL: Value = Value::Null;
 
-/// A place in a document: its object or list, and the last part of its path.
+/// A location in a document: its parent object or list, and the last part of its path.
 pub(super) struct Place<'a> {
     parent: Parent<'a>,
     key: String,
@@ -17,7 +17,7 @@ enum Parent<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// Finds the place of a path. Returns `None` if the path is empty, or if its object or list
+    /// Finds the location of a path. Returns `None` if the path is empty, or if its object or list
     /// does not exist.
     pub(super) fn find(document: &'a mut Value, path: &str) -> Option<Self> {
         let mut parts = path.split('/').skip(1);
@@ -152,7 +152,7 @@ fn inserted(key: &str, length: usize) -> Result<usize, String> {
     }
 }
 
-/// Parses an index below `end`; negative ones count from there.
+/// Parses an index below `end`; negative indexes count from `end`.
 fn index(key: &str, end: usize) -> Result<usize, String> {
     let number: i64 = key
         .parse()

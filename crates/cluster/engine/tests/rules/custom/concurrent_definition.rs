@@ -1,4 +1,4 @@
-//! A definition that changes while an object of its kind is being created.
+//! A definition changes while an object of its kind is being created.
 
 use std::sync::{
     Arc, Mutex,

@@ -170,7 +170,7 @@ async fn objects_of_definitions_with_a_conversion_webhook_are_returned_as_stored
     assert!(get(&api, "v1", "a").is_ok());
     let stored = get(&api, "v2", "a").unwrap();
     assert_eq!(stored["apiVersion"], "example.com/v1");
-    // Only a reviewer can convert what is written.
+    // Only a reviewer can convert the written object.
     let (code, _, message) = status(create(&api, "v2", shoe("b")).await);
     assert_eq!(code, 500);
     assert!(

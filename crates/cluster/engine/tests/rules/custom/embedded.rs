@@ -1,5 +1,6 @@
-//! Objects within custom objects: their types and metadata are decoded and validated as those of
-//! the objects themselves. The expectations are of the code of Kubernetes 1.37.
+//! Objects that are embedded in custom objects: their types and metadata are decoded and validated
+//! like the types and metadata of other objects. The expectations are from the code of Kubernetes
+//! 1.37.
 
 use serde_json::{Value, json};
 
@@ -180,7 +181,7 @@ async fn embedded_objects_are_validated() {
         assert_eq!(answer.0, code, "{answer:?}");
         assert!(answer.2.contains(problem), "{inner}: {answer:?}");
     }
-    // Names and finalizers of unknown kinds follow no further rules.
+    // Names and finalizers of unknown kinds have no further rules.
     let loose = object(json!({"name": "Any Name", "finalizers": ["none"]}));
     let box_ = json!({"metadata": {"name": "a"}, "list": [loose]});
     create(&api, "v1", box_).await.unwrap();

@@ -136,7 +136,7 @@ async fn rule_30_versions_share_their_objects() {
         (&json!("example.com/v1beta1"), &json!("yes"))
     );
     create(&api, "v1", shoe("b")).await.unwrap();
-    // Reads apply defaults as well.
+    // Reads also apply defaults.
     assert_eq!(get(&api, "v1beta1", "b").unwrap()["spec"]["old"], "yes");
     let kind = shoe_kind(&api, "v1beta1");
     let page = api.0.list(&ListRequest::of(kind.clone())).unwrap();
@@ -231,7 +231,7 @@ async fn rule_19_fields_are_selected_as_the_requested_version_presents_them() {
     assert_eq!(status(api.0.list(&request)).0, 400);
 }
 
-/// As in kube-apiserver: converted to the storage version, then pruned by its schema.
+/// As in kube-apiserver, the object is converted to the storage version, then pruned by its schema.
 #[tokio::test]
 async fn rule_30_fields_that_the_storage_version_does_not_declare_are_not_stored() {
     let api = api();

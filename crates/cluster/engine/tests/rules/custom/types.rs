@@ -25,7 +25,7 @@ async fn rule_31_the_nesting_of_objects_is_limited() {
     assert!(refused.2.contains("exceeded max depth"), "{refused:?}");
     let object = create(&api, "v1", deep(NESTING)).await.unwrap().object;
     assert_eq!(object.value()["spec"], deep(NESTING)["spec"]);
-    // As a client sends it back.
+    // Clients send the object back in this form.
     put(&api, "a", Subresource::None, object.value())
         .await
         .unwrap();

@@ -1,5 +1,5 @@
-//! Followers maintain a copy of a kind as real clients do: they list, watch from the list's
-//! version, and list again when the history has expired.
+//! Followers maintain a copy of a kind like real clients: they list, watch from the list's version,
+//! and list again when the history has expired.
 
 use std::collections::BTreeMap;
 
@@ -71,8 +71,8 @@ impl FollowerRecord {
         }
     }
 
-    /// Lists everything page by page, or in one request if the continue token has expired.
-    /// `None` if the kind is not served.
+    /// Lists all objects page by page, or in one request if the continue token has expired. `None`
+    /// if the kind is not served.
     async fn list(&mut self, engine: &Engine) -> Option<u64> {
         let mut list = ListRequest {
             limit: self.limit,
@@ -147,7 +147,7 @@ impl FollowerRecord {
         self.saw.push(Observation::Event(Box::new(notification)));
     }
 
-    /// Whether the watch ended for good. It did not: the follower lists again.
+    /// Returns false if the follower has to list again. Panics on unexpected errors.
     fn stopped(&self, error: &Error) -> bool {
         match error {
             Error::Expired { .. } | Error::KindGone(_) | Error::NotFound(_) => false,
@@ -155,7 +155,8 @@ impl FollowerRecord {
         }
     }
 
-    /// The copy must have been correct at each of its versions, and is correct at the end.
+    /// Checks that the copy was correct at each version of an event or list, and is correct at the
+    /// end.
     pub fn check(&self, history: &History) -> Result<(), String> {
         let mut copy = BTreeMap::new();
         let mut at = history.start;

@@ -37,7 +37,7 @@ fn key() -> impl Strategy<Value = Key> {
     (kind(), 0..5_usize, 0..4_u8).prop_map(|(kind, place, name)| key_of(kind, place, name))
 }
 
-/// A key of one of some kinds.
+/// A key of any of the given kinds.
 fn key_among(kinds: &'static [Kind]) -> impl Strategy<Value = Key> {
     let kind = prop::sample::select(kinds);
     (kind, 0..5_usize, 0..4_u8).prop_map(|(kind, place, name)| key_of(kind, place, name))

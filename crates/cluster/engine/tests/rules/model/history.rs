@@ -23,7 +23,7 @@ pub struct History {
     pub steps: Vec<Step>,
     /// Revisions up to this one were reported as expired.
     pub expired_until: u64,
-    /// How many events of each kind are kept.
+    /// The number of events of each kind that are kept.
     pub kept: usize,
 }
 
@@ -47,7 +47,7 @@ impl History {
         (revision + 1..).zip(&self.steps[skip..])
     }
 
-    /// Whether the history of a kind after a revision may have been trimmed at another
+    /// Returns true if the history of a kind after a revision may have been trimmed at another
     /// revision.
     pub fn may_expire(&self, kind: Kind, after: u64, by: u64) -> bool {
         let newer = self.steps_after(after).take_while(|(made, _)| *made <= by);
@@ -60,7 +60,7 @@ impl History {
         after < self.expired_until || events > self.kept || began
     }
 
-    /// How often the objects that a write of a kind depends on changed during the write.
+    /// The number of changes, during a write of a kind, of the objects that the write depends on.
     fn changes(&self, kind: Kind, note: &Note) -> u64 {
         let steps = self.steps_after(note.before);
         let during = steps.take_while(|(made, _)| *made <= note.after);
@@ -69,7 +69,7 @@ impl History {
         during.filter(|(_, step)| rests_on(step.key.kind)).count() as u64
     }
 
-    /// Whether a kind is served at a revision.
+    /// Returns true if a kind is served at a revision.
     pub fn is_served(&self, kind: Kind, api_version: ApiVersion, revision: u64) -> bool {
         kind != Kind::Shoe || is_served(self.state(revision), api_version)
     }
@@ -82,9 +82,9 @@ impl History {
         self.steps.push(step);
     }
 
-    /// Finds an order of the operations: one operation produced each revision, with the
-    /// effect that the model expects, between its call and its response. All other
-    /// operations changed nothing, as the model expects. `fits` must hold for the order.
+    /// Finds an order of the operations: one operation produced each revision, with the effect that
+    /// the model expects, between its call and its response. The model must expect that all other
+    /// operations changed no objects. `fits` must hold for the order.
     pub fn linearise(
         (start, first): (u64, State),
         end: u64,
@@ -117,8 +117,8 @@ impl History {
         assert!(found, "no order found: {}", search.furthest.1);
     }
 
-    /// An operation that changed nothing must be correct in some state between its call and
-    /// its response.
+    /// Checks an operation that changed no objects: its response must be correct in some state
+    /// between its call and its response.
     fn check_unchanged(&self, record: &Record) -> Result<(), String> {
         let note = &record.note;
         let kind = record.operation.kind();
@@ -154,7 +154,7 @@ impl History {
             Some(asked) => asked..=asked,
             None => note.before..=note.after,
         };
-        // Whether a kind is served depends on the current state, not on the requested one.
+        // The current state decides if a kind is served, not the requested state.
         let expected = |revision| match note.asked {
             Some(_) => read(self.state(revision), revision, record),
             None => effect(self.state(revision), revision, record),
@@ -173,7 +173,7 @@ impl History {
         }
     }
 
-    /// A list that continued in another state, because its own had expired.
+    /// Checks a list that continued in another state, because its first state had expired.
     fn check_inconsistent_list(
         &self,
         scope: &Scope,
@@ -199,13 +199,13 @@ impl History {
     }
 }
 
-/// Whether a step establishes the custom kind.
+/// Returns true if a step establishes the custom kind.
 fn begins(step: &Step) -> bool {
     step.key.kind == Kind::Definition && step.before.is_none()
 }
 
-/// Searches for an order. A response without a version may fit in several places, so the
-/// search can backtrack.
+/// Searches for an order. A response without a version may fit at several positions, so the search
+/// can backtrack.
 struct Search<'a> {
     records: &'a [Record],
     /// A condition on the complete order.
@@ -308,8 +308,8 @@ pub fn next(
     candidates
 }
 
-/// Whether a response is the expected one. New objects may have any UID, and dry runs any
-/// version.
+/// Returns true if a response equals the expected one. New objects may have any UID, and dry runs
+/// any version.
 fn same(record: &Record, expected: &Outcome) -> bool {
     let is_dry = record.operation.is_dry();
     let fits = |((key, model_object), (expected_key, expected)): (

@@ -92,12 +92,12 @@ impl Kind {
         !matches!(self, Self::Namespace | Self::Definition)
     }
 
-    /// Whether the kind has a generation.
+    /// Returns true if the kind has a generation.
     pub const fn has_generation(self) -> bool {
         matches!(self, Self::Pod | Self::Job | Self::Definition | Self::Shoe)
     }
 
-    /// Whether an update may omit the resource version.
+    /// Returns true if an update may omit the resource version.
     pub const fn takes_updates_without_version(self) -> bool {
         !matches!(self, Self::Definition | Self::Shoe)
     }
@@ -133,7 +133,7 @@ impl Key {
     }
 }
 
-/// What the model knows about an object that was read in a version.
+/// Converts an object that was read in a version to its representation in the model.
 pub fn known(kind: Kind, api_version: ApiVersion, object: &Object) -> (Key, ModelObject) {
     let (value, info) = (object.value(), kind.info(api_version));
     let key = Key::new(kind, object.namespace().unwrap_or_default(), object.name());

@@ -1,8 +1,8 @@
-//! Tests the engine against a plain sequential model. Several clients perform random
-//! operations concurrently. The revisions in their responses determine one order, in which
-//! the model must produce the same responses. Watchers must have received exactly the
-//! events of that order, old states must stay readable, and everything that a killed
-//! process acknowledged must be in its store when it is opened again.
+//! Tests the engine against a plain sequential model. Several clients perform random operations
+//! concurrently. The revisions in their responses determine one order, in which the model must
+//! produce the same responses. Watchers must have received exactly the events of that order, and
+//! old states must stay readable. When the store of a killed process is opened again, it must
+//! contain every acknowledged write.
 //!
 //! `PROPTEST_CASES` sets the number of scenarios.
 
@@ -122,9 +122,9 @@ async fn live(engine: Engine, kept: usize, clients: Vec<Vec<Call>>) {
     });
 }
 
-/// Every state that existed can be listed, unless it has expired. Part of the search for an
-/// order: two responses without a version can be in either order, and only the old states
-/// determine which.
+/// Checks that every state that existed can be listed, unless it has expired. This is part of the
+/// search for an order: two responses without a version can be in either order, and only the old
+/// states determine which.
 fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
     for revision in (history.start..=history.end()).step_by(3) {
         for kind in [Kind::ConfigMap, Kind::Pod] {
@@ -160,9 +160,9 @@ fn check_old_states(engine: &Engine, history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// A scenario: the operations of the clients, whether the custom kind exists from the
-/// start, how many events of each kind are kept, and up to which size the writer does the
-/// work in its own turn.
+/// A scenario: the operations of the clients, a flag that is set if the custom kind exists from the
+/// start, the number of events of each kind that are kept, and the size up to which the writer
+/// executes writes in its own turn.
 #[derive(Debug)]
 struct Scenario {
     clients: Vec<Vec<Call>>,
@@ -205,7 +205,7 @@ fn scenario(most: usize, length: usize, kept: usize) -> impl Strategy<Value = Sc
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(96), ..ProptestConfig::default() })]
 
-    /// A single client: failures shrink well.
+    /// With a single client, failures shrink well.
     #[test]
     fn one_client_gets_the_responses_of_the_model(scenario in scenario(1, 60, 1000)) {
         run(scenario);

@@ -1,4 +1,4 @@
-//! What the model knows about an object: the parts that the operations change.
+//! The representation of an object in the model: the parts that the operations change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::kind::{ApiVersion, Key, Kind};
 
-/// An object as the model knows it.
+/// An object of the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelObject {
     pub uid: String,
@@ -40,7 +40,7 @@ pub const FINALIZED: u8 = 2;
 /// A manager and its operation: `m1 Apply`.
 pub type Manager = String;
 
-/// A value that the model knows and no client can see. It always compares equal.
+/// A value that the model knows but clients cannot see. It always compares equal.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Unseen(pub String);
 
@@ -142,7 +142,7 @@ fn status_read(kind: Kind, status: &Value) -> String {
     }
 }
 
-/// The versions of a definition: the served ones, and the stored one.
+/// The served versions and the storage version of a definition.
 fn versions_read(versions: &Value) -> String {
     let that = |is: &str| {
         let all = versions.as_array().into_iter().flatten();
@@ -154,7 +154,7 @@ fn versions_read(versions: &Value) -> String {
     format!("{} {}", that("served"), that("storage"))
 }
 
-/// The owners in `managedFields` of the fields that the model knows.
+/// The owners, in `managedFields`, of the fields that the model knows.
 fn owners(entries: &Value) -> BTreeMap<Manager, BTreeSet<String>> {
     let mut owners = BTreeMap::new();
     for entry in entries.as_array().into_iter().flatten() {

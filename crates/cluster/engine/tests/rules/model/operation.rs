@@ -25,13 +25,13 @@ pub enum Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
     None,
-    /// The one that was just read.
+    /// The version or UID that was just read.
     Fresh,
-    /// One that is outdated.
+    /// An outdated version or UID.
     Stale,
 }
 
-/// How a status is written.
+/// The kind of request that writes a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusWrite {
     Patch(PatchKind),
@@ -56,17 +56,17 @@ pub enum Start {
     Initial,
 }
 
-/// How fast a watcher reads.
+/// The speed at which a watcher reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
     Eager,
     /// With pauses, in which it reads bookmarks.
     Pausing,
-    /// Reads nothing until all operations are done.
+    /// Does not read until all operations are done.
     Idle,
 }
 
-/// What a list or watch selects.
+/// The objects that a list or watch selects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     pub kind: Kind,
@@ -166,7 +166,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether the operation must not store anything.
+    /// Returns true if the operation must not store anything.
     pub const fn is_dry(&self) -> bool {
         matches!(
             self,

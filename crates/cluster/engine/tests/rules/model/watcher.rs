@@ -1,5 +1,4 @@
-//! Watchers read at their own pace, and must have received exactly the events of the
-//! history.
+//! Watchers read at their own pace, and must have received exactly the events of the history.
 
 use longshore_engine::{Engine, Error, Watch, WatchEvent, WatchRequest, WatchStart};
 use tokio::{sync::watch, task::JoinHandle};
@@ -13,7 +12,7 @@ use super::{
     plain::{ends, list, selects},
 };
 
-/// What a watcher received.
+/// A notification that a watcher received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notification {
     Added(Key, ModelObject),
@@ -49,14 +48,14 @@ impl Notification {
     }
 }
 
-/// How a watch ended early.
+/// The reason why a watch ended early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Events that it had not read were trimmed.
     Expired,
-    /// Its kind was not served any more.
+    /// The kind was no longer served.
     KindGone,
-    /// It never started, because its kind was not served.
+    /// The watch never started, because the kind was not served.
     Unserved,
 }
 
@@ -167,7 +166,7 @@ impl WatcherRecord {
         });
     }
 
-    /// Records an event; `None` if there is none.
+    /// Records an event; `None` if no event is available.
     fn record(&mut self, next: Result<Option<WatchEvent>, Error>) -> Option<()> {
         match next {
             Ok(event) => {
@@ -219,7 +218,7 @@ impl WatcherRecord {
         Err(problem.unwrap_or_default())
     }
 
-    /// Whether the received events are those of the history from a revision on.
+    /// Returns true if the received events equal the events of the history from a revision on.
     fn fits(
         &self,
         history: &History,
@@ -308,8 +307,8 @@ impl WatcherRecord {
         expected
     }
 
-    /// A bookmark comes after all events up to its version, and before all others; the last
-    /// one has the last version.
+    /// A bookmark comes after all events up to its version, and before all others. The last
+    /// bookmark has the last version.
     fn check_bookmarks(&self, end: u64) -> Result<(), String> {
         let mut promised = 0;
         let mut is_initial = self.since.is_none();

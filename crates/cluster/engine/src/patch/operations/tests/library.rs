@@ -371,7 +371,7 @@ fn rule_16_tests_compare_values_and_texts() {
         (r#"[{"op": "test", "path": "/word"}]"#, false),
         (r#"[{"op": "test", "path": ""}]"#, false),
         (r#"[{"op": "test"}]"#, false),
-        // The text is the one that the patch has written.
+        // The text is the text that the patch has written.
         (
             r#"[{"op": "add", "path": "/x", "value": {"y": 1.50}}, {"op": "test", "path": "/x/y", "value": 1.50}]"#,
             true,
@@ -400,7 +400,7 @@ fn rule_16_tests_compare_values_and_texts() {
     let failing = r#"[{"op": "test", "path": "/int", "value": 8}]"#;
     let problem = problem_of(sent(document(), failing));
     assert_eq!(problem, "testing value /int failed: test failed");
-    // A patch of a policy has no text; Go writes it.
+    // A patch of a policy has no text, so Go's text is used.
     for (value, expected) in [(json!(7.0), true), (json!("<&>"), false), (json!(8), false)] {
         let patch = json!([{"op": "test", "path": "/int", "value": value}]);
         assert_eq!(
@@ -425,6 +425,6 @@ fn rule_31_the_size_of_copies_is_the_one_of_their_text() {
         let found = problem_of(apply_json(json!({"a": value}), &copy(times), None));
         assert!(found.ends_with("exceeding the limit 3145728"), "{found}");
     }
-    // Null, and fields that do not exist, cost nothing.
+    // Null and missing fields are free.
     assert!(apply_json(json!({}), &copy(9999), None).is_ok());
 }

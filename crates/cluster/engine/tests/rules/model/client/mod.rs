@@ -46,7 +46,7 @@ pub struct Record {
     pub note: Note,
 }
 
-/// What is only known when an operation is done.
+/// The results that are known only when an operation is done.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Note {
     /// The newest revision before and after.
@@ -61,7 +61,7 @@ pub struct Note {
     pub outcome: Outcome,
 }
 
-/// Performs one operation. Watches run in tasks of their own.
+/// Performs one operation. Watches run in separate tasks.
 pub async fn act(engine: &Engine, call: Call) -> Record {
     let Call {
         api_version,

@@ -48,7 +48,7 @@ pub(super) fn calls(seed: u64, client: usize) -> impl Iterator<Item = Call> {
         .filter(move |call| is_deterministic(&call.operation, seed))
 }
 
-/// Whether the model can derive the changes from the responses alone.
+/// Returns true if the model can derive the changes from the responses alone.
 fn is_deterministic(operation: &Operation, seed: u64) -> bool {
     let of_definition = operation.kind() == Some(Kind::Definition);
     match operation {
@@ -139,7 +139,7 @@ pub(super) fn killed(path: &Path, seed: u64, lines: usize) -> Vec<Line> {
         .filter(|line| line.starts_with('@'));
     let mut lines: Vec<String> = reader.by_ref().take(lines).collect();
     child.kill().unwrap();
-    // Lines that were printed before the kill took effect count as well.
+    // Lines that were printed before the kill took effect also count.
     lines.extend(reader);
     child.wait().unwrap();
     // The last line may be incomplete.

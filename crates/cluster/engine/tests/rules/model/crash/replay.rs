@@ -54,8 +54,8 @@ impl Uncertain {
         Self(uncertain)
     }
 
-    /// Whether an object is uncertain. An uncertain namespace makes all its objects
-    /// uncertain, and an uncertain definition all objects of its kind.
+    /// Returns true if an object is uncertain. An uncertain namespace makes all its objects
+    /// uncertain, and an uncertain definition makes all objects of its kind uncertain.
     pub(super) fn holds(&self, key: &Key) -> bool {
         let namespace = Key::new(Kind::Namespace, "", &key.namespace);
         let of_definition = key.kind == Kind::Shoe && self.0.contains(&Key::definition());
@@ -98,7 +98,7 @@ pub(super) fn replay(
                     revision += 1;
                 }
             }
-            // Created by an operation that was left out.
+            // The object was created by an operation that was left out.
             None => {
                 revision += 1;
                 gaps += 1;
@@ -116,7 +116,7 @@ pub(super) fn replay(
     (state, uncertain)
 }
 
-/// Whether only this operation, between its call and its response, created an object.
+/// Returns true if an operation created an object and no other operation can have created it.
 fn made(record: &Record) -> bool {
     matches!(record.operation, Operation::Create { dry: false, .. })
         && matches!(record.note.outcome, Outcome::Objects(_))

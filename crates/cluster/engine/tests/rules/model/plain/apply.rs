@@ -11,7 +11,7 @@ use crate::model::{
     operation::Config,
 };
 
-/// The manager of writes that name none.
+/// The manager of writes that do not name a manager.
 pub(super) const CLIENT: &str = "model Update";
 
 type Owners = BTreeMap<Manager, BTreeSet<String>>;

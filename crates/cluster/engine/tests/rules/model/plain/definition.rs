@@ -1,5 +1,5 @@
-//! The definition of the custom kind: what it serves, and the consequences of a write to it
-//! or to its last object.
+//! The definition of the custom kind: its served versions, and the consequences of a write to the
+//! definition or to its last object.
 
 use super::{Step, delete::delete};
 use crate::model::{
@@ -58,7 +58,7 @@ pub(super) fn stored(state: &State, kind: Kind) -> Unseen {
     }))
 }
 
-/// Whether the custom kind is served in a version.
+/// Returns true if the custom kind is served in a version.
 pub fn is_served(state: &State, api_version: ApiVersion) -> bool {
     state.get(&Key::definition()).is_some_and(|definition| {
         let served = definition.value.split_once(' ').unwrap_or_default().0;
@@ -66,20 +66,20 @@ pub fn is_served(state: &State, api_version: ApiVersion) -> bool {
     })
 }
 
-/// Whether a step ends the custom kind.
+/// Returns true if a step ends the custom kind.
 pub fn ends(step: &Step) -> bool {
     step.gone && step.key.kind == Kind::Definition
 }
 
-/// Whether creates of the custom kind are rejected.
+/// Returns true if creates of the custom kind are rejected.
 pub(super) fn is_terminating(state: &State) -> bool {
     state
         .get(&Key::definition())
         .is_some_and(|definition| matches!(parts(definition).1, phase::PENDING | phase::CLEANING))
 }
 
-/// A state without orphans, which no client can see: a definition whose finalizer is
-/// removed by hand leaves its objects behind until it is created again.
+/// The state without orphans, which clients cannot see: a definition whose finalizer is removed by
+/// hand leaves its objects behind until it is created again.
 pub fn visible(state: &State) -> State {
     let mut state = state.clone();
     if !is_served(&state, ApiVersion::V1) {

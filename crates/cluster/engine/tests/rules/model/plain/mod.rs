@@ -16,12 +16,12 @@ use longshore_model::PatchKind;
 pub use definition::{ends, is_served, visible};
 use write::{Metadata, Write, changed, write};
 
-/// One revision: the change of one object.
+/// A revision: the change of one object.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub key: Key,
     pub before: Option<ModelObject>,
-    /// The object in the watch event: the new state, or the last one of a deleted object.
+    /// The object in the watch event: the new state, or the last state of a deleted object.
     pub event_object: ModelObject,
     pub gone: bool,
 }
@@ -90,7 +90,7 @@ impl Effect {
     }
 }
 
-/// Whether a scope selects an object.
+/// Returns true if a scope selects an object.
 pub fn selects(scope: &Scope, key: &Key, model_object: &ModelObject) -> bool {
     let here = scope
         .namespace
