@@ -15,7 +15,7 @@ use rustls::{
 pub struct AnyCertificate(Arc<CryptoProvider>);
 
 impl AnyCertificate {
-    /// With the algorithms of a provider.
+    /// Creates a verifier with the algorithms of a provider.
     #[must_use]
     pub fn new(provider: Arc<CryptoProvider>) -> Self {
         Self(provider)

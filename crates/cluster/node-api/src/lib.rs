@@ -1,7 +1,7 @@
-//! The interface between the API server and the node that runs the containers:
-//! their logs ([`NodeLogs`]), and sessions with them and their resource usage
-//! ([`NodeStreams`]). The API server calls it and the node implements it; neither depends on the other.
-//! Both connect to ports of pods without verifying their certificates ([`AnyCertificate`]).
+//! The interface between the API server and the node that runs the containers: their logs
+//! ([`NodeLogs`]), and sessions with them and their resource usage ([`NodeStreams`]). The API
+//! server calls it and the node implements it, so the two do not depend on each other. Both connect
+//! to ports of pods without verifying certificates ([`AnyCertificate`]).
 
 mod certificates;
 mod logs;

@@ -33,7 +33,7 @@ pub struct LogRequest {
     pub limit_bytes: Option<u64>,
 }
 
-/// Why a log cannot be read. Each variant has the message for the client.
+/// The reason why a log cannot be read. Each variant has the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// This node does not have the pod or the container.
@@ -53,13 +53,13 @@ pub type LogStream = BoxStream<'static, io::Result<Bytes>>;
 /// An object that owns a pod, directly or not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogOwner {
-    /// Its group and version: `batch/v1`.
+    /// The API group and version, for example `batch/v1`.
     pub api_version: String,
-    /// Its kind: `Job`.
+    /// The kind, for example `Job`.
     pub kind: String,
-    /// Its name, in the namespace of the pod.
+    /// The name, in the namespace of the pod.
     pub name: String,
-    /// Its uid.
+    /// The uid.
     pub uid: String,
 }
 
@@ -76,7 +76,7 @@ pub struct PodLogs {
     pub created: Option<Timestamp>,
     /// The pod's labels.
     pub labels: BTreeMap<String, String>,
-    /// The pod's annotations, without those that have long values.
+    /// The pod's annotations, except for annotations with long values.
     pub annotations: BTreeMap<String, String>,
     /// The Job that controls the pod.
     pub controller: LogOwner,
@@ -84,7 +84,8 @@ pub struct PodLogs {
     pub owner: LogOwner,
     /// When the node removed the pod; `None` while the pod exists.
     pub deleted: Option<Timestamp>,
-    /// Why the logs no longer exist, if the node has removed them before their owner was removed.
+    /// The reason why the logs no longer exist, if the node removed them before their owner was
+    /// removed.
     pub removed: Option<String>,
     /// The containers that have started, in the order of their names.
     pub containers: Vec<ContainerLogs>,
@@ -95,7 +96,7 @@ pub struct PodLogs {
 pub struct ContainerLogs {
     /// The container's name.
     pub name: String,
-    /// Its instances that have a log, oldest first.
+    /// The instances of the container that have a log, oldest first.
     pub instances: Vec<InstanceLog>,
 }
 

@@ -1,5 +1,4 @@
-//! Sessions with containers: commands run in them, their own streams, and their
-//! pods' ports.
+//! Sessions with containers: commands, the streams of the main process, and ports of pods.
 
 use std::pin::Pin;
 
@@ -35,8 +34,7 @@ pub struct StreamsWanted {
     pub terminal: bool,
 }
 
-/// Why a session cannot be opened. Each variant has the message for the
-/// client.
+/// The reason why a session cannot be opened. Each variant has the message for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The container or the pod is not running.
@@ -113,9 +111,8 @@ pub trait NodeStreams: Send + Sync {
     /// Connects to a port of a pod; the `container` field is ignored.
     fn connect(&self, pod: ContainerRef, port: u16) -> Opening<BoxedConnection>;
 
-    /// Measures the resource usage of the node and of its containers; `None` if
-    /// there is no node that does so. The API server then does not serve
-    /// `metrics.k8s.io`.
+    /// Measures the resource usage of the node and its containers. If no node supports this, the
+    /// result is `None` and the API server does not serve `metrics.k8s.io`.
     fn measure(&self) -> Option<Measuring> {
         None
     }

@@ -19,11 +19,11 @@ pub struct Usage {
 /// The usage of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContainerUsage {
-    /// The uid of its pod.
+    /// The uid of the pod.
     pub pod_uid: String,
-    /// Its name.
+    /// The name of the container.
     pub name: String,
-    /// Its usage.
+    /// The usage of the container.
     pub usage: Usage,
 }
 
