@@ -1,10 +1,10 @@
-//! Marks of components that are at work.
+//! Marks for components that are working.
 
 use std::sync::Arc;
 
 use crate::manual::Manual;
 
-/// A mark that a component is at work, until it is dropped. See [`Clock::busy`].
+/// A mark that a component is working, until the mark is dropped. See [`Clock::busy`].
 ///
 /// [`Clock::busy`]: crate::Clock::busy
 #[derive(Debug)]

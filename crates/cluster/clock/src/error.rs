@@ -1,14 +1,14 @@
-//! Why a clock is not advanced, and why a cluster has not settled.
+//! Errors of advancing a clock and of waiting until a cluster has settled.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-/// Why a clock is not advanced.
+/// An error of advancing or setting a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClockError {
-    /// It is that of the system.
+    /// The clock is the system's clock.
     #[error(
         "the clock of this cluster is the system's, which cannot be advanced: start the cluster with a manual clock"
     )]
@@ -21,7 +21,7 @@ pub enum ClockError {
         /// The time to set.
         to: Timestamp,
     },
-    /// Kubernetes' times end with the year 9999.
+    /// Kubernetes' timestamps end with the year 9999.
     #[error(
         "the clock shows {now}, and cannot be advanced by {by:?}: times end with the year 9999"
     )]
@@ -33,11 +33,11 @@ pub enum ClockError {
     },
 }
 
-/// Why a wait for the components of a cluster ended.
+/// An error of waiting until the components of a cluster have no work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettleError {
-    /// The clock is that of the system.
+    /// The clock is the system's clock.
     #[error(transparent)]
     Clock(#[from] ClockError),
     /// A component still had work to do.
@@ -45,9 +45,9 @@ pub enum SettleError {
         "the cluster has not settled within {timeout:?}: {pending}; set a longer timeout, or wait for the state of an object"
     )]
     Timeout {
-        /// How long the caller waited.
+        /// How long the wait lasted.
         timeout: Duration,
-        /// What the components had to do.
+        /// The work that the components had to do.
         pending: String,
     },
 }

@@ -43,7 +43,7 @@ impl Heartbeats {
         });
     }
 
-    /// Whether a heartbeat is due at `now`.
+    /// Returns true if a heartbeat is due at `now`.
     pub(crate) fn are_due(&self, now: Instant) -> bool {
         self.0.borrow().due.values().any(|due| *due <= now)
     }
@@ -58,7 +58,7 @@ impl Heartbeats {
     }
 }
 
-/// A component that sends heartbeats, until it is dropped. The first is due at once.
+/// A component that sends heartbeats, until it is dropped. The first heartbeat is due at once.
 #[derive(Debug)]
 pub struct Heartbeat {
     clock: Clock,

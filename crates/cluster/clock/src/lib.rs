@@ -60,7 +60,7 @@ impl Clock {
         Self(Some(Arc::new(Manual::new(start))))
     }
 
-    /// Whether the clock stands still until it is advanced or set.
+    /// Returns true if the clock is manual.
     #[must_use]
     pub fn is_manual(&self) -> bool {
         self.0.is_some()
@@ -75,8 +75,8 @@ impl Clock {
         }
     }
 
-    /// The current time as an instant. Those of a manual clock must only be compared with
-    /// each other, not with `Instant::now()`.
+    /// Returns the current time as an instant. Compare instants of a manual clock only with each
+    /// other, not with `Instant::now()`.
     #[must_use]
     pub fn instant(&self) -> Instant {
         match &self.0 {
@@ -85,8 +85,8 @@ impl Clock {
         }
     }
 
-    /// Waits until an instant of this clock. A manual clock that is advanced past the
-    /// instant wakes the caller at once.
+    /// Waits until an instant of this clock. A manual clock that is advanced past the instant ends
+    /// the wait at once.
     pub async fn sleep_until(&self, at: Instant) {
         match &self.0 {
             None => tokio::time::sleep_until(at).await,
@@ -107,8 +107,8 @@ impl Clock {
         self.sleep_until(self.due(begin, duration)).await;
     }
 
-    /// Waits as [`Clock::sleep_after`], and marks the work that follows, as [`Clock::busy`]
-    /// does. At no time is the caller neither waiting nor at work.
+    /// Waits like [`Clock::sleep_after`], and marks the work that follows like [`Clock::busy`]. The
+    /// task is always counted as either waiting or working.
     pub async fn sleep_before_work(
         &self,
         begin: Instant,
@@ -157,7 +157,7 @@ impl Clock {
     /// Advances a manual clock, in one step, and returns the new time.
     ///
     /// # Errors
-    /// The clock is that of the system, or the time would be after the year 9999.
+    /// The clock is the system's clock, or the time would be after the year 9999.
     pub fn advance(&self, by: Duration) -> Result<Timestamp, ClockError> {
         let manual = self.0.as_ref().ok_or(ClockError::NotManual)?;
         manual.advance(by)
@@ -166,21 +166,21 @@ impl Clock {
     /// Sets a manual clock forward, in one step.
     ///
     /// # Errors
-    /// The clock is that of the system, or already shows a later time.
+    /// The clock is the system's clock, or already shows a later time.
     pub fn set(&self, at: Timestamp) -> Result<(), ClockError> {
         let manual = self.0.as_ref().ok_or(ClockError::NotManual)?;
         manual.set(at)
     }
 
-    /// Registers a component that sends heartbeats. [`Clock::heartbeats`] waits for it.
+    /// Registers a component that sends heartbeats, on which [`Clock::heartbeats`] waits.
     #[must_use]
     pub fn heartbeat(&self) -> Heartbeat {
         Heartbeat::new(self.clone())
     }
 
-    /// Waits until no heartbeat is due at the current time of a manual clock. When it is
-    /// advanced by an hour, components that check others by their heartbeats wait in this
-    /// way for those that are due. Returns at once with the system's clock.
+    /// Waits until no heartbeat is due at the current time of a manual clock. Components that check
+    /// others by their heartbeats call this after the clock was advanced, for example by an hour.
+    /// Returns at once with the system's clock.
     pub async fn heartbeats(&self) {
         if let Some(manual) = &self.0 {
             manual.heartbeats.sent(manual.instant()).await;
@@ -194,17 +194,18 @@ impl Clock {
         Busy::new(self.0.clone(), what)
     }
 
-    /// Adds a component whose work [`Clock::pending`] reports until it is dropped. Does
-    /// nothing with the system's clock.
+    /// Adds a component whose work [`Clock::pending`] reports until it is dropped. Has no effect
+    /// with the system's clock.
     pub fn add(&self, component: Weak<dyn Component>) {
         if let Some(manual) = &self.0 {
             manual.work.add(component);
         }
     }
 
-    /// What components have to do at the current time of a manual clock, one sentence each:
-    /// heartbeats and timers that are due, marked work, and that of the added components. `newest` returns
-    /// the revision of the newest change of a kind. Always empty with the system's clock.
+    /// Returns the work that components have to do at the current time of a manual clock, one
+    /// sentence each: due heartbeats and timers, marked work, and the work of the added components.
+    /// `newest` returns the revision of the newest change of a kind. Always empty with the system's
+    /// clock.
     #[must_use]
     pub fn pending(&self, newest: &Newest<'_>) -> Vec<String> {
         match &self.0 {
@@ -213,9 +214,9 @@ impl Clock {
         }
     }
 
-    /// A number that grows whenever work begins or ends. Work may move from one component to
-    /// another while [`Clock::pending`] asks them in turn: if the number is the same
-    /// afterwards, nothing was missed.
+    /// Returns a number that grows whenever work begins or ends. Work may move from one component
+    /// to another while [`Clock::pending`] asks them in turn. If the number is the same afterwards,
+    /// no work was missed.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.0.as_ref().map_or(0, |manual| manual.work.steps())

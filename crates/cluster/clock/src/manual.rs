@@ -14,7 +14,7 @@ use crate::{
     work::{Ledger, Newest, Timer},
 };
 
-/// The time is that of the start and what the clock was advanced by since.
+/// A manual clock. Its time is the start plus the sum of all advances.
 #[derive(Debug)]
 pub(crate) struct Manual {
     start: Timestamp,
@@ -108,7 +108,7 @@ impl Manual {
                 return false;
             }
             let total: SignedDuration = to.duration_since(self.start);
-            // It is not negative: `to` is not before `now`.
+            // `total` is not negative, because `to` is not before `now`.
             let total = Duration::try_from(total).unwrap_or_default();
             std::mem::replace(advanced, total) != total
         });

@@ -134,7 +134,7 @@ async fn timers_that_are_due_are_pending_until_the_caller_resumes() {
     let busy = timer.await;
     assert_eq!(pending(&clock), ["a is at work"]);
     drop(busy);
-    // A caller that does not wait any longer has nothing to do.
+    // A dropped timer is not pending.
     let mut timer = Box::pin(clock.sleep(MINUTE));
     assert!(!poll_once(timer.as_mut()));
     clock.advance(MINUTE).unwrap();

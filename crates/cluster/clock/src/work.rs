@@ -16,11 +16,11 @@ pub type Newest<'a> = dyn Fn(&str, &str) -> u64 + 'a;
 
 /// A component that acts on changes of the cluster and on the time.
 pub trait Component: Debug + Send + Sync {
-    /// What the component has to do now, as a short sentence; `None` if it waits for a change
-    /// or a later time. `newest` returns the revision of the newest change of a kind.
+    /// Returns the work that the component has to do now, as a short sentence; `None` if it waits
+    /// for a change or a later time. `newest` returns the revision of the newest change of a kind.
     fn pending(&self, newest: &Newest<'_>) -> Option<String>;
 
-    /// A number that grows whenever work of the component begins or ends.
+    /// Returns a number that grows whenever work of the component begins or ends.
     fn steps(&self) -> u64;
 }
 
