@@ -1,5 +1,4 @@
-//! Removes the folders of temporary clusters whose process was killed before it
-//! could remove them.
+//! Removes the folders of temporary clusters whose process was killed before it could remove them.
 
 use std::{
     fs,
@@ -11,10 +10,10 @@ use std::{
 
 use crate::{layout::Layout, lock::Lock};
 
-/// The name prefix of these folders.
+/// The prefix of the folders' names.
 pub(crate) const PREFIX: &str = "longshore-";
-/// The name of the file that distinguishes them from the data folder that a user has in the same
-/// place.
+/// The name of the file that distinguishes these folders from a user's data folder in the same
+/// parent folder.
 pub(crate) const MARK: &str = "temporary";
 /// A younger folder can belong to a cluster that has not taken its lock yet.
 const MINIMUM_AGE: Duration = Duration::from_secs(60);
@@ -42,8 +41,8 @@ fn remove(parent: &Path, now: SystemTime) {
             continue;
         }
         let lock = Layout::new(entry.path()).lock();
-        // A folder without a lock file is not a cluster's. A temporary cluster whose lock is
-        // free is abandoned.
+        // A folder without a lock file does not belong to a cluster. A temporary cluster whose lock
+        // is free is abandoned.
         if lock.exists()
             && entry.path().join(MARK).exists()
             && let Ok(Some(_held)) = Lock::try_exclusive(&lock)

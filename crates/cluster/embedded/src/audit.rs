@@ -10,8 +10,7 @@ use crate::Error;
 /// The largest policy file, in bytes.
 const POLICY_SIZE: u64 = 1 << 20;
 
-/// An audit log of the API server: one line of JSON for each recorded request, as
-/// in Kubernetes.
+/// An audit log of the API server: one line of JSON for each recorded request, as in Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditOptions {
     /// The file, to which lines are appended. Only its owner can read it.
@@ -111,7 +110,7 @@ mod tests {
         audit = options(&dir.path().join("missing"));
         let error = audit.start().unwrap_err().to_string();
         assert!(error.contains("missing/audit.log"), "{error}");
-        // The remedy for files of the cluster would be to remove it.
+        // The remedy for the cluster's own files would be to remove the file.
         audit.log = "/dev/null".into();
         let error = audit.start().unwrap_err();
         assert!(matches!(error, Error::AuditLog { .. }), "{error}");

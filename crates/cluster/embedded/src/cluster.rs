@@ -49,8 +49,8 @@ pub struct EmbeddedCluster {
     audit: Option<AuditLog>,
     endpoint: Option<Endpoint>,
     controllers: Option<controllers::Running>,
-    /// The tasks of the API server: they keep the system namespaces, and aggregate other
-    /// API servers. They are aborted on drop.
+    /// The tasks of the API server: they recreate the system namespaces, and aggregate other API
+    /// servers. They are aborted on drop.
     tasks: JoinSet<()>,
     /// The agent, which starts later than the cluster if the API refuses its nodes.
     node: Arc<Mutex<Option<NodeAgent>>>,
@@ -77,8 +77,8 @@ struct Endpoint {
 
 impl EmbeddedCluster {
     /// Starts a cluster and waits until it is ready: its API server answers, and its nodes take
-    /// pods. The controllers start beside it, as those of Kubernetes do, and act on what has
-    /// been created before.
+    /// pods. As in Kubernetes, the controllers start concurrently, and act on objects that were
+    /// created before.
     ///
     /// # Errors
     /// Another process uses the folder, a file cannot be used, or a component
@@ -128,7 +128,8 @@ impl EmbeddedCluster {
         let opened = Opened::open(&options, &layout).await;
         let node_link = NodeLink::default();
         let settings = Settings::load_or_new(&layout);
-        // Before any error: nothing is written to the folder when it is unlocked.
+        // Before any error can return, because files in the folder must not be written after it is
+        // unlocked.
         let keys = keys.await.map_err(Error::part("certificates"))?;
         let (opened, settings, keys) = (opened?, settings?, keys?);
         let Opened {
@@ -171,7 +172,7 @@ impl EmbeddedCluster {
             folder,
             warnings: Vec::new(),
         };
-        // From here on, a failed start must stop the components that run already.
+        // From here on, a failed start must stop the components that are already running.
         let parts = started.start_parts(
             &options,
             (&server, has_policy),
@@ -374,8 +375,8 @@ impl EmbeddedCluster {
                     .map_err(Error::part("certificates"))?;
                 let authority = authority.ca_pem();
                 let text = kubeconfig::text(&url, &authority, &settings.token, &administrator);
-                // The instance always keeps its own copy. The file at another path
-                // belongs to the user, who also removes it.
+                // The instance always keeps its own copy. The file at another path belongs to the
+                // user, who also removes it.
                 let own = layout.kubeconfig();
                 longshore_files::replace_if_changed(&own, text.as_bytes(), durability)?;
                 Ok(text)
@@ -444,10 +445,9 @@ impl EmbeddedCluster {
         self.engine.snapshot()
     }
 
-    /// Returns to a snapshot: all objects become those of the snapshot, with their
-    /// names, UIDs and resource versions. Watches end with `410 Expired`, so that
-    /// clients list again; informers and caches do this on their own. Pods that are
-    /// not in the snapshot end.
+    /// Returns to a snapshot: the cluster then has exactly the objects of the snapshot, with their
+    /// names, UIDs and resource versions. Watches end with `410 Expired`, so that clients list
+    /// again; informers and caches do this on their own. Pods that are not in the snapshot end.
     ///
     /// # Errors
     /// The cluster stores its objects on disk.
@@ -528,15 +528,15 @@ impl EmbeddedCluster {
         &self.layout
     }
 
-    /// Stops the controllers first, so that they create nothing new, then the node
-    /// with every process that it started, then the endpoint. Returns when all have
-    /// stopped.
+    /// Stops the controllers first, so that they do not create further objects, then the node with
+    /// every process that it started, then the endpoint. Returns when all have stopped.
     pub fn stop(self) -> BoxFuture<'static, ()> {
         // Boxed, so that this crate compiles the future, not each crate that awaits it.
         Box::pin(self.end())
     }
 
-    /// Returns true if the folder of the cluster is where it was when the cluster started.
+    /// Returns true if the folder of the cluster still has the path that it had when the cluster
+    /// started.
     pub(crate) fn has_folder(&self) -> bool {
         self.lock.is_at(&self.layout.lock())
     }
@@ -602,7 +602,7 @@ async fn start_later(
             *place.lock().await = Some(agent);
         }
         Ok(Err(error)) => tracing::error!(%error, "the nodes cannot start"),
-        // The cluster stops.
+        // The cluster is stopping.
         Err(_) => {}
     }
 }

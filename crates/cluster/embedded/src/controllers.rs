@@ -1,5 +1,5 @@
-//! The controllers and the scheduler of the embedded cluster, also as clients of another API
-//! server, in place of the kube-controller-manager and the kube-scheduler.
+//! The controllers and the scheduler of the embedded cluster. They can also run as clients of
+//! another API server, in place of the kube-controller-manager and the kube-scheduler.
 
 use std::{
     fs,
@@ -32,8 +32,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Files that the controllers need to know about the API server.
 #[derive(Debug, Clone, Default)]
 pub struct Files {
-    /// The CA certificate of the API server, which each namespace gets in the ConfigMap
-    /// `kube-root-ca.crt`, as do Secrets with tokens.
+    /// The CA certificate of the API server. Each namespace gets it in the ConfigMap
+    /// `kube-root-ca.crt`, and each Secret with a token contains it.
     pub root_ca: Option<PathBuf>,
     /// The key with which the tokens in Secrets of service accounts are signed: ECDSA on
     /// the curve P-256.
@@ -67,8 +67,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the controllers beside the rest of the cluster. Until they have read all objects,
-    /// they count as work for a manual clock.
+    /// Starts the controllers concurrently with the rest of the cluster. Until they have read all
+    /// objects, they count as work for a manual clock.
     pub(crate) fn start(cluster: Cluster, settings: longshore_controllers::Options) -> Self {
         let (end, ended) = oneshot::channel();
         let starting = settings.clock.busy("the start of the controllers");
@@ -110,8 +110,8 @@ async fn start(cluster: &Cluster, settings: &longshore_controllers::Options) -> 
 /// Runs all controllers and the scheduler on an API server until `end`. Calls `ready` when
 /// they have read all objects.
 ///
-/// The controllers elect no leader: run them once for each API server. They sign no
-/// certificate requests, and make no volumes for claims.
+/// The controllers do not elect a leader, so run them once for each API server. They do not sign
+/// certificate requests, and do not provision volumes for claims.
 ///
 /// # Errors
 /// A file cannot be read, or an initial list failed.

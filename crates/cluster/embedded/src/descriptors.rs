@@ -1,5 +1,5 @@
-//! Raises the limit of open files, because a server with many clients needs many
-//! and the default limit of shells is low.
+//! Raises the limit of open files, because a server with many clients needs many files and the
+//! default limit of shells is low.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 

@@ -1,5 +1,4 @@
-//! How a cluster ended. The file `end.json` stores it for users and for the next
-//! cluster.
+//! The end of a cluster. The file `end.json` stores it for users and for the next cluster.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +9,7 @@ use crate::{
     process,
 };
 
-/// How a cluster's process ended.
+/// The end of a cluster's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
@@ -51,7 +50,7 @@ impl End {
         }
     }
 
-    /// Whether this describes the given process.
+    /// Returns true if this describes the given process.
     pub(crate) fn is_of(&self, pid: u32, process_start: u64) -> bool {
         (self.pid, self.process_start) == (pid, process_start)
     }

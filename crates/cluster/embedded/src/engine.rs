@@ -10,14 +10,14 @@ use longshore_engine::{Engine, OpenError, ReadVersion, Snapshot, Storage};
 
 use crate::{Error, Options, layout::Layout};
 
-/// The objects of a new server in memory, which are the same for each. Tests start many
-/// servers in one process: making these objects takes most of the time.
+/// The objects of a new server in memory, which are the same for each. Tests start many servers in
+/// one process, and creating these objects takes most of the time.
 static NEW: OnceLock<Snapshot> = OnceLock::new();
 
-/// How long a deleted CustomResourceDefinition is kept. Kubernetes takes 10 to 100 milliseconds.
+/// Time that a deleted CustomResourceDefinition is kept. Kubernetes takes 10 to 100 milliseconds.
 const DEFINITION_END: Duration = Duration::from_millis(20);
 
-/// Ends CustomResourceDefinitions some time after they are deleted.
+/// Removes CustomResourceDefinitions some time after they are deleted.
 pub(crate) async fn end_definitions(engine: Engine) {
     engine.end_definitions(DEFINITION_END).await;
 }
@@ -25,7 +25,7 @@ pub(crate) async fn end_definitions(engine: Engine) {
 /// An engine.
 pub(crate) struct Opened {
     pub(crate) engine: Engine,
-    /// Whether it has the default roles and bindings already.
+    /// True if the engine already has the default roles and bindings.
     pub(crate) has_policy: bool,
 }
 
@@ -59,7 +59,7 @@ impl Opened {
     }
 }
 
-/// Keeps the objects of a new server that no client has used, for the next servers of this
+/// Stores the objects of a new server that no client has used, for the next servers of this
 /// process.
 pub(crate) fn keep_new(engine: &Engine, options: &Options) {
     if is_usual(options) && options.snapshot.is_none() {
@@ -67,7 +67,7 @@ pub(crate) fn keep_new(engine: &Engine, options: &Options) {
     }
 }
 
-/// Whether a snapshot is of a server that had the default roles: this version made them, so
+/// Returns true if the server of a snapshot had the default roles. This version created them, so
 /// they are complete unless a client has changed them.
 fn has_policy(engine: &Engine) -> bool {
     let roles = engine.find("rbac.authorization.k8s.io", "v1", "clusterroles");
@@ -75,7 +75,7 @@ fn has_policy(engine: &Engine) -> bool {
     role.is_some_and(|role| role.is_ok())
 }
 
-/// Whether a new cluster has the objects of [`NEW`].
+/// Returns true if a new cluster has the objects of [`NEW`].
 fn is_usual(options: &Options) -> bool {
     options.ephemeral && options.authorization == AuthorizationMode::Rbac
 }
@@ -88,7 +88,7 @@ fn open_at(snapshot: &Snapshot, options: &Options) -> Result<Engine, Error> {
 fn engine_options(options: &Options, storage: Storage) -> longshore_engine::Options {
     longshore_engine::Options {
         storage,
-        // Until the end of the start.
+        // Until the start has ended.
         defer_sync: true,
         clock: Arc::new(options.clock.clone()),
         ..longshore_engine::Options::default()

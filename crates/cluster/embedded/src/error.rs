@@ -1,5 +1,5 @@
-//! Errors of starting and stopping an embedded cluster. Messages do not repeat
-//! their source, so callers print the whole chain.
+//! Errors of starting and stopping an embedded cluster. Messages do not repeat their source, so
+//! print the whole chain.
 
 use std::{io, path::PathBuf};
 
@@ -28,7 +28,7 @@ pub enum Error {
         path: PathBuf,
         /// The problem.
         problem: String,
-        /// How to fix it.
+        /// The remedy.
         remedy: String,
     },
     /// Another process uses the instance's folder.
@@ -95,7 +95,7 @@ pub enum Error {
     Spawn {
         /// The error that it reported, if any.
         message: Option<String>,
-        /// The last lines of its log.
+        /// The last lines of the process's log.
         log: Vec<String>,
         /// The path of the log.
         log_path: PathBuf,

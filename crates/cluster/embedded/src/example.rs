@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::{Options, cluster::EmbeddedCluster};
 
-/// A pod starts faster than this, even on a busy machine.
+/// Maximum time for a pod to start, even on a busy machine.
 const POD_START_TIMEOUT: Duration = Duration::from_secs(60);
 
 type Outcome = Result<(), Box<dyn Error>>;

@@ -11,7 +11,7 @@ pub(crate) fn open(path: &Path) -> Result<std::fs::File, Error> {
     Ok(longshore_files::open(path, OpenMode::ReadWrite)?)
 }
 
-/// Opens a private file that is only locked, also on a file system that became read-only.
+/// Opens a private file that is only locked. Also works on a file system that became read-only.
 pub(crate) fn open_lock(path: &Path) -> Result<std::fs::File, Error> {
     match open(path) {
         Err(error) if error.is_storage() => {

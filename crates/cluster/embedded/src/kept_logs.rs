@@ -9,7 +9,7 @@ use crate::layout::Layout;
 /// The logs of deleted pods of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptLogs {
-    /// Their size in bytes.
+    /// The size of the logs in bytes.
     pub bytes: u64,
     /// The limit of the size. The node removes the oldest logs beyond it.
     pub limit: DiskLimit,

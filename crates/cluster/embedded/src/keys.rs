@@ -15,8 +15,8 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Loads the keys. A durable cluster keeps them, so that its tokens and
-    /// certificates stay valid.
+    /// Loads the keys. A durable cluster keeps them, so that its tokens and certificates stay
+    /// valid.
     pub(crate) fn load_or_create(
         folder: &Path,
         ephemeral: bool,

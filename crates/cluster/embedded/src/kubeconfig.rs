@@ -9,9 +9,8 @@ use serde::Deserialize;
 
 use crate::{Error, NAME};
 
-/// Returns the text of a kubeconfig with one cluster, one user and one context, all
-/// named [`NAME`]. The user has a token and a client certificate; either is
-/// sufficient.
+/// Returns the text of a kubeconfig with one cluster, one user and one context, all named [`NAME`].
+/// The user has a token and a client certificate; either is sufficient.
 pub(crate) fn text(
     url: &str,
     ca_pem: &str,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Error;
 
-/// The folder of an instance and the paths of its files.
+/// The folder of an instance and the paths of the files in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     dir: PathBuf,
@@ -70,7 +70,7 @@ impl Layout {
         self.dir.join("keep")
     }
 
-    /// Whether a cluster on demand must keep running without users.
+    /// Returns true if a cluster on demand must keep running without users.
     pub(crate) fn is_kept(&self) -> bool {
         self.keep().exists()
     }
@@ -88,12 +88,12 @@ impl Layout {
         self.dir.join("busy")
     }
 
-    /// How the last cluster ended.
+    /// The file with the end of the last cluster.
     pub(crate) fn end(&self) -> PathBuf {
         self.dir.join("end.json")
     }
 
-    /// The process that runs the cluster, and its endpoint.
+    /// The file with the process that runs the cluster, and its endpoint.
     pub(crate) fn record(&self) -> PathBuf {
         self.dir.join("instance.json")
     }
@@ -155,7 +155,7 @@ impl Layout {
         self.dir.join("ssh")
     }
 
-    /// The configuration files of SSH clients, which that of the user includes.
+    /// The configuration files of SSH clients, which the user's configuration includes.
     #[must_use]
     pub fn ssh_config(&self) -> PathBuf {
         self.dir.join("ssh-config")
@@ -167,8 +167,7 @@ impl Layout {
         self.node(ephemeral).join("pods")
     }
 
-    /// The volumes of claims. An ephemeral cluster has a separate folder, as for its
-    /// pods.
+    /// The volumes of claims. An ephemeral cluster has a separate folder, as it does for its pods.
     pub(crate) fn volumes(&self, ephemeral: bool) -> PathBuf {
         self.dir.join(if ephemeral {
             "volumes-ephemeral"

@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! It runs on a single machine and is intended for development, tests and small
+//! The embedded cluster runs on a single machine and is intended for development, tests and small
 //! jobs.
 
 mod abandoned;
@@ -72,7 +72,7 @@ pub const DATA_DIR_ENV: &str = "LONGSHORE_DATA_DIR";
 /// The name of the cluster, context, user and first node of an embedded cluster.
 pub const NAME: &str = "longshore";
 
-/// Returns the names of the nodes of a cluster with this number of them.
+/// Returns the names of the nodes of a cluster with `count` nodes.
 ///
 /// ```
 /// use longshore_embedded::node_names;
@@ -88,13 +88,12 @@ pub fn node_names(count: u8) -> Vec<String> {
     (1..=count).map(name).collect()
 }
 
-/// Starts only the API server, in this process: no controllers, no node, no
-/// sockets, nothing on disk. The first of a process takes a few milliseconds, the
-/// next less than one, with one thread and little memory each, so that each of
-/// hundreds of tests can have its own.
+/// Starts only the API server, in this process: no controllers, no node, no sockets, no files on
+/// disk. The first server of a process takes a few milliseconds, and each further server less than
+/// one, with one thread and little memory each, so that each of hundreds of tests can have its own.
 ///
-/// Nothing runs pods, finishes Jobs, collects garbage, or empties a deleted
-/// namespace. Objects do not change unless a client changes them.
+/// Without controllers and nodes, pods do not run, Jobs do not finish, garbage is not collected,
+/// and deleted namespaces are not emptied. Objects do not change unless a client changes them.
 ///
 /// # Errors
 /// See [`start`].
@@ -102,8 +101,8 @@ pub async fn start_server() -> Result<EmbeddedCluster, Error> {
     EmbeddedCluster::start(Options::server()).await
 }
 
-/// Starts an ephemeral cluster in this process: no sockets, and nothing on disk
-/// after [`EmbeddedCluster::stop`].
+/// Starts an ephemeral cluster in this process: no sockets, and no files on disk after
+/// [`EmbeddedCluster::stop`].
 ///
 /// # Errors
 /// A component failed to start. The error names it.

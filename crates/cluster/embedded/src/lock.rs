@@ -50,8 +50,8 @@ impl Lock {
         Ok(Self { file })
     }
 
-    /// Returns true if the file of the lock still has this path. Another process can take the
-    /// lock at the path if it was removed, or if its folder was renamed.
+    /// Returns true if the file of the lock still has this path. Another process can take the lock
+    /// at the path if the file was removed, or if its folder was renamed.
     pub(crate) fn is_at(&self, path: &Path) -> bool {
         let identity = |file: Metadata| (file.dev(), file.ino());
         let own = self.file.metadata().map(identity);
@@ -59,7 +59,7 @@ impl Lock {
         matches!((own, found), (Ok(own), Ok(found)) if own == found)
     }
 
-    /// Whether a process holds the lock exclusively. Never creates the file.
+    /// Returns true if a process holds the lock exclusively. Never creates the file.
     pub(crate) fn is_held(path: &Path) -> Result<bool, Error> {
         if !path.exists() {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Recreates deleted system namespaces, as kube-apiserver does.
+//! Recreates deleted system namespaces, like kube-apiserver.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// The system namespaces.
 const SYSTEM: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
-/// How often their existence is checked.
+/// Interval at which the namespaces are checked.
 const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Recreates deleted system namespaces until the future is dropped.

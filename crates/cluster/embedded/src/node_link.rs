@@ -12,7 +12,7 @@ use longshore_node_api::{
 
 const NO_NODE: &str = "the embedded cluster runs no node";
 
-/// The logs and sessions of the node, once it has started.
+/// The logs and sessions of the node, after it has started.
 #[derive(Clone, Default)]
 pub(crate) struct NodeLink {
     node: Arc<OnceLock<(LogReader, Sessions)>>,
@@ -29,7 +29,7 @@ impl NodeLink {
         node.ok_or_else(|| SessionError::NotRunning(NO_NODE.to_owned()))
     }
 
-    /// Opens a session, or resolves to an error if there is no node.
+    /// Opens a session, or resolves to an error if no node is set.
     fn session<T: Send + 'static>(&self, open: impl FnOnce(&Sessions) -> Opening<T>) -> Opening<T> {
         match self.sessions() {
             Ok(sessions) => open(sessions),

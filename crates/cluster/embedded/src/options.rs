@@ -14,35 +14,35 @@ use crate::AuditOptions;
 /// sockets.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Keep all objects in memory. Nothing survives a stop.
+    /// Keep all objects in memory. They are lost when the cluster stops.
     pub ephemeral: bool,
     /// The folder of the instance, locked while the cluster runs. `None` uses a
     /// temporary folder, which is removed when the cluster stops.
     pub data_dir: Option<PathBuf>,
-    /// The address to serve TLS on. It must be a loopback address. Port 0 uses the
-    /// instance's previous port if it is free, otherwise any free port. `None`
-    /// opens no socket.
+    /// The address to serve TLS on. It must be a loopback address. Port 0 uses the instance's
+    /// previous port if it is free, otherwise any free port. With `None`, the cluster opens no
+    /// sockets.
     pub listen: Option<SocketAddr>,
     /// An additional path for the kubeconfig, which is always written to the
     /// instance's folder. Requires `listen`.
     pub kubeconfig: Option<PathBuf>,
-    /// Start with the objects of another cluster, as they are. If they have no default roles,
-    /// because roles did not decide there, these are added. Requires `ephemeral`.
+    /// Start with the objects of another cluster, unchanged. If the default roles are missing,
+    /// because the other cluster had an authorization mode without roles, they are added. Requires
+    /// `ephemeral`.
     pub snapshot: Option<Snapshot>,
-    /// The clock of the cluster: its API server, its controllers and its nodes. With a
-    /// manual clock, time stands still until a test advances it
-    /// ([`EmbeddedCluster::clock`]). Clusters with clones of a clock share its time. The
-    /// validity of certificates, and timeouts of requests and watches, are always those of
-    /// the system's clock.
+    /// The clock of the cluster: its API server, its controllers and its nodes. With a manual
+    /// clock, time stands still until a test advances it ([`EmbeddedCluster::clock`]). Clusters
+    /// with clones of a clock share its time. The validity of certificates, and timeouts of
+    /// requests and watches, always use the system's clock.
     ///
     /// [`EmbeddedCluster::clock`]: crate::EmbeddedCluster::clock
     pub clock: Clock,
-    /// Run the controllers. Without them and without nodes, only the API server
-    /// runs, for tests of one's own controllers.
+    /// Run the controllers. Without controllers and nodes, only the API server runs, for tests of
+    /// your own controllers.
     pub controllers: bool,
     /// The number of nodes that run pods as local processes: 0 for none, 1, or more to test
-    /// what happens on several nodes. The first is [`NAME`](crate::NAME), the others
-    /// `longshore-2` and so on. At most [`MAX_NODES`](crate::MAX_NODES).
+    /// behavior on several nodes. The first is [`NAME`](crate::NAME), the others `longshore-2` and
+    /// so on. At most [`MAX_NODES`](crate::MAX_NODES).
     pub nodes: u8,
     /// Serve the fault injection over HTTP, at `/longshore.dev/v1/faults` of the
     /// endpoint, for tests of programs in other languages.
@@ -50,14 +50,14 @@ pub struct Options {
     ///
     /// [`EmbeddedCluster::faults`]: crate::EmbeddedCluster::faults
     pub faults: bool,
-    /// What decides about the requests of users who are not administrators, such as
-    /// pods with the tokens of their service accounts.
+    /// The authorization mode for users who are not administrators, such as pods with the tokens of
+    /// their service accounts.
     pub authorization: AuthorizationMode,
     /// Record requests in an audit log.
     pub audit: Option<AuditOptions>,
     /// The folder of the `longshore` program. It comes first in the `PATH` of pods.
     pub program_dir: Option<PathBuf>,
-    /// How much of each container's log the nodes keep.
+    /// The limits of each container's log that the nodes keep.
     pub log_limits: LogLimits,
     /// Keep the logs of a Job's pods that were deleted until the Job is removed.
     pub keep_logs: bool,

@@ -6,7 +6,7 @@ use tokio::net::TcpListener;
 
 use crate::{Error, layout::Layout, lock::Lock, temporary::TemporaryFolder};
 
-/// Opens the folder of a cluster; without a path, creates a temporary one.
+/// Opens the folder of a cluster. Without a path, creates a temporary folder.
 pub(crate) fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<TemporaryFolder>), Error> {
     match dir {
         // The path must be absolute, because the kubeconfig's path is passed to
@@ -19,14 +19,15 @@ pub(crate) fn open_folder(dir: Option<&Path>) -> Result<(Layout, Option<Temporar
     }
 }
 
-/// Returns true if the store does not exist, but files of a cluster that stored its objects.
+/// Returns true if the store does not exist, although other files show that a cluster stored its
+/// objects.
 pub(crate) fn has_lost_store(layout: &Layout) -> bool {
     let mut of_cluster = [layout.node(false), layout.volumes(false)].into_iter();
     !layout.store().exists() && of_cluster.any(|folder| folder.exists())
 }
 
-/// Takes the instance's lock. Retries, because a process that checks whether the
-/// lock is held takes it for a moment.
+/// Takes the instance's lock. Retries, because a process that checks the lock takes it for a
+/// moment.
 pub(crate) async fn take_lock(layout: &Layout) -> Result<Lock, Error> {
     for _ in 0..20 {
         if let Some(lock) = Lock::try_exclusive(&layout.lock())? {

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-/// Returns when a process started, in clock ticks since boot. Returns `None` if the
-/// process has exited. A zombie has exited.
+/// Returns when a process started, in clock ticks since boot. Returns `None` if the process has
+/// exited. A zombie has exited.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     let text =
         std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;

@@ -1,5 +1,5 @@
-//! Publishes the address of the API server as the endpoints of the Service
-//! `kubernetes`, and how aggregated API servers authenticate it and its clients.
+//! Publishes the address of the API server as the endpoints of the Service `kubernetes`, and the
+//! data with which aggregated API servers authenticate it and its clients.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const NAME: &str = "kubernetes";
 /// The name of the ConfigMap in the namespace `kube-system`.
 const AUTHENTICATION: &str = "extension-apiserver-authentication";
-/// The value of their managed-by label, as in Kubernetes.
+/// The value of the managed-by label, as in Kubernetes.
 const MANAGER: &str = "kube-apiserver";
 
 /// Writes the address of the API server into the Endpoints and the EndpointSlice.

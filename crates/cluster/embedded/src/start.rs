@@ -1,6 +1,7 @@
 //! Parts of the start that write objects. Webhooks and policies can refuse these writes, for
 //! example because a webhook's server ended with the last cluster. The API server starts
-//! nevertheless, so that they can be changed, and the parts try again, like the components of Kubernetes.
+//! nevertheless, so that they can be changed, and the parts try again, like the components of
+//! Kubernetes.
 
 use std::time::Duration;
 
@@ -8,9 +9,9 @@ use longshore_client::Error as ClientError;
 use longshore_node::{Error as NodeError, NodeAgent};
 use tokio::{sync::oneshot, task::JoinSet, time::Instant};
 
-/// How long a start waits for all its writes. It continues without those that take longer.
+/// Time that a start waits for all its writes. The start continues without writes that take longer.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The delay before another attempt doubles from the first to the second.
+/// The first and the maximum delay before another attempt. Each failure doubles the delay.
 const DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 /// The writes of one start.
@@ -23,7 +24,7 @@ pub(crate) struct Writes {
 /// The result of a part of the start.
 pub(crate) enum Part<T> {
     Done(T),
-    /// The part tries again.
+    /// The part is repeated until it succeeds.
     Later(oneshot::Receiver<T>),
 }
 
@@ -35,7 +36,7 @@ impl Writes {
         }
     }
 
-    /// Repeats work until it succeeds. Waits for the first attempt only; the others are a task.
+    /// Repeats work until it succeeds. Waits only for the first attempt; the others run in a task.
     pub(crate) async fn part<T, F, W>(
         &mut self,
         tasks: &mut JoinSet<()>,
@@ -82,7 +83,7 @@ impl Writes {
         Part::Later(result)
     }
 
-    /// Runs work that a controller tries again if it fails.
+    /// Runs work that a controller repeats if it fails.
     pub(crate) async fn once(
         &self,
         what: &'static str,
@@ -98,7 +99,7 @@ impl Writes {
     }
 }
 
-/// Starts the agent of the nodes. A refusal of the API is an error that can be tried again, as a
+/// Starts the agent of the nodes. A refusal by the API is an error that can be retried, as a
 /// kubelet does; the inner result is an error if the agent cannot run on this machine.
 pub(crate) async fn nodes(
     options: longshore_node::Options,
@@ -111,7 +112,7 @@ pub(crate) async fn nodes(
     }
 }
 
-/// Makes the error of a write one that can be tried again.
+/// Converts the error of a write to an error that can be retried.
 pub(crate) fn refused(error: ClientError) -> String {
     error.to_string()
 }

@@ -1,5 +1,5 @@
-//! Folders that are removed when their owner ends. Pods choose what is in them, so their removal
-//! must cope with every tree, and no start may depend on it.
+//! Folders that are removed when their owner ends. Pods choose the content, so the removal must
+//! work for every tree, and a start must not depend on it.
 
 use std::{
     fs, io,
@@ -47,8 +47,8 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Empties a folder for a start: what an earlier process has left in it is renamed, and removed in
-/// the background, with the remains of earlier removals.
+/// Empties a folder for a start: the content that an earlier process has left is renamed, and
+/// removed in the background, with the remains of earlier removals.
 pub(crate) fn set_aside(folder: &Path) -> io::Result<()> {
     let mut old = remains(folder);
     let new = (0_u64..)
@@ -83,7 +83,7 @@ fn with_suffix(folder: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Folders that earlier starts have set aside.
+/// The folders that earlier starts have set aside.
 fn remains(folder: &Path) -> Vec<PathBuf> {
     let prefix = with_suffix(folder, SUFFIX);
     let entries = folder.parent().map(fs::read_dir).into_iter().flatten();

@@ -1,5 +1,5 @@
-//! CertificateSigningRequests: approved requests are signed, and the certificates
-//! authenticate their users. PodCertificateRequests: who may decide about them.
+//! CertificateSigningRequests: approved requests are signed, and the certificates authenticate
+//! their users. PodCertificateRequests: permissions to decide about them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -46,7 +46,7 @@ fn request(signer: &str, name: &str, group: &str, usages: &[&str]) -> (Value, Ke
     (object, key)
 }
 
-/// Approves or denies the request `r`, as kubectl does.
+/// Approves or denies the request `r`, like kubectl.
 async fn decide(cluster: &Cluster, decision: &str) -> longshore_client::Result<Value> {
     let path = format!("{PATH}/r");
     let mut object = cluster.proxy().get(path.as_str(), &[]).await?;
@@ -157,7 +157,7 @@ async fn client_certificates_of_kubelets_are_approved_if_roles_permit_it() {
     let node = client(&embedded, &status["certificate"], &key).await;
     let version = node.proxy().get("/version", &[]).await.unwrap();
     assert_eq!(version["major"], "1");
-    // The client is the node, without any role for it.
+    // The client is the node, but no role is bound to it.
     let nodes = "/api/v1/nodes";
     let named = |name: &str| json!({"metadata": {"name": name}});
     node.proxy().post(nodes, &[], &named("a")).await.unwrap();
@@ -232,7 +232,7 @@ async fn deciding_and_signing_require_the_permission_for_the_signer() {
                       "apiGroup": "rbac.authorization.k8s.io"}],
     });
     create("clusterrolebindings", binding).await;
-    // The user has a certificate, so that the requests are those of the user.
+    // The user has a certificate, so that the requests are sent as the user.
     let (object, key) = request(CLIENT, "ana", "team", &["client auth"]);
     cluster.proxy().post(PATH, &[], &object).await.unwrap();
     decide(&cluster, "Approved").await.unwrap();
@@ -366,7 +366,7 @@ async fn only_signers_decide_about_requests_of_pods() {
         assert_eq!(error.code(), Some(422));
         assert!(error.to_string().contains(message), "{error}");
     }
-    // What is invalid is reported first, and a write without a change is permitted.
+    // Invalid values are reported first, and a write without a change is permitted.
     let invalid = Patch::merge(json!({"status": {"certificateChain": "x"}}));
     let invalid = requests.patch_status("r", &invalid).await.unwrap_err();
     assert!(invalid.to_string().contains("status is immutable unless"));

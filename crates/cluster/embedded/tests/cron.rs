@@ -27,7 +27,7 @@ async fn ticks(cluster: &Cluster) -> Item<CronJob> {
     crons.fetch("ticks").await.unwrap()
 }
 
-/// Creates the CronJob and waits until one of its Jobs has succeeded.
+/// Creates the CronJob and waits until a Job of the CronJob has succeeded.
 async fn first_tick(cluster: &Cluster) {
     let container = json!({"name": "main", "image": "any", "command": ["echo", "tick"]});
     let pod = json!({"restartPolicy": "Never", "containers": [container]});

@@ -171,7 +171,7 @@ async fn the_endpoint_rejects_unauthenticated_clients() {
     let own = embedded.kubeconfig_path().unwrap();
     let text = std::fs::read_to_string(own).unwrap();
     let forged = dir.path().join("forged");
-    // Without the client certificate, which is sufficient by itself.
+    // Remove the client certificate, which is sufficient by itself.
     let lines = text.lines().filter(|line| !line.contains("client-"));
     let lines = lines.map(|line| match line.contains("token:") {
         true => "    token: \"guess\"",
@@ -375,8 +375,8 @@ async fn a_deleted_system_namespace_is_recreated() {
     embedded.stop().await;
 }
 
-/// A service account token that another program obtained remains valid after a restart of
-/// the cluster, and so does the client certificate.
+/// A service account token that another program obtained remains valid after a restart of the
+/// cluster, and so does the client certificate.
 #[tokio::test]
 async fn tokens_and_certificates_survive_a_restart() {
     let dir = tempfile::tempdir().unwrap();

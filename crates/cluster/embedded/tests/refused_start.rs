@@ -1,5 +1,5 @@
-//! Webhooks whose server is gone, and policies that refuse everything, do not keep a cluster from
-//! starting: its API answers, and its nodes register as soon as they may.
+//! Webhooks whose server no longer exists, and policies that refuse all requests, do not prevent a
+//! cluster from starting: its API answers, and its nodes register as soon as they are permitted to.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -27,7 +27,7 @@ async fn start(folder: &Path) -> EmbeddedCluster {
 /// The address of a server that does not exist.
 const GONE: &str = "https://127.0.0.1:9/";
 
-/// A webhook that nothing answers.
+/// A webhook without a server.
 fn webhook(kind: &str, url: &str, resources: &[&str]) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
@@ -44,7 +44,7 @@ fn webhook(kind: &str, url: &str, resources: &[&str]) -> Value {
     })
 }
 
-/// A policy and its binding that refuse everything.
+/// A policy and its binding that refuse all requests.
 fn policy() -> [(&'static str, Value); 2] {
     let of = |kind: &str, spec: Value| {
         json!({
@@ -116,7 +116,7 @@ async fn a_cluster_starts_despite_webhooks_and_policies() {
     let nodes: &[&str] = &["nodes", "nodes/status"];
     let all: &[&str] = &["*/*"];
     let validating = "validatingwebhookconfigurations";
-    // It accepts connections, and never responds.
+    // The webhook's server accepts connections, but never responds.
     let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let silent = format!("https://{}/", silent.local_addr().unwrap());
     let cases = [

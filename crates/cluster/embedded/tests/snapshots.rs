@@ -31,7 +31,7 @@ async fn caches_and_pods_follow_a_return_to_a_snapshot() {
     embedded.restore(&snapshot).await.unwrap();
     let gone = async { while !matches!(changes.next().await.unwrap(), Change::Gone(_)) {} };
     tokio::time::timeout(TIMEOUT, gone).await.unwrap();
-    // The cluster works as before, under the same name, too.
+    // The cluster works as before, even for a pod with the same name.
     pods.create(&pod).await.unwrap();
     let running = async { while !is_running(&changes.next().await.unwrap()) {} };
     tokio::time::timeout(TIMEOUT, running).await.unwrap();
@@ -115,7 +115,7 @@ async fn the_next_servers_of_a_process_have_equal_objects_of_their_own() {
         let one = one.replace(created.as_str().unwrap(), "2020-02-03T04:05:06Z");
         assert_eq!(one, other.to_string());
     }
-    // Each has its own objects and watches from now on.
+    // Each cluster has separate objects and watches from now on.
     let maps = second
         .cluster()
         .configmaps()

@@ -1,20 +1,20 @@
-//! Finds out what happened to a cluster.
+//! Determines how the cluster of a record ended, or that it is running.
 
 use super::{End, Record};
 use crate::{Error, layout::Layout};
 
-/// What happened to a cluster.
+/// The fate of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// Its process is running.
+    /// The process is running.
     Alive,
     /// A command or a signal stopped it.
     Stopped(End),
-    /// Its process exited without writing a cause, for example after `kill -9`.
+    /// The process exited without writing a cause, for example after `kill -9`.
     Died,
 }
 
-/// Returns what happened to the cluster of a record.
+/// Returns the fate of the cluster of a record.
 ///
 /// # Errors
 /// A file cannot be read.

@@ -8,9 +8,9 @@ use crate::{Error, layout::Layout, lock::Lock};
 /// The state of a folder's cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// No process runs it.
+    /// No process runs the cluster.
     Stopped,
-    /// It is ready.
+    /// The cluster is ready.
     Running(Record),
 }
 

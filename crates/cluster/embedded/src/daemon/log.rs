@@ -1,5 +1,5 @@
-//! The log of the background process. It is rotated while the process writes it, so
-//! its size is bounded.
+//! The log of the background process. It is rotated while the process writes it, so its size is
+//! bounded.
 
 use std::{
     fs::{self, File},
@@ -26,7 +26,7 @@ pub struct ClusterLog {
     path: PathBuf,
     file: File,
     limit: u64,
-    /// Whether standard error is redirected to the file.
+    /// True if standard error is redirected to the file.
     owns_stderr: bool,
     /// Number of lines that could not be written since the last line.
     missing: u64,
@@ -54,11 +54,11 @@ impl ClusterLog {
         })
     }
 
-    /// Writes a line, after a line about those that are missing, if any.
+    /// Writes a line. If lines are missing, writes a line about them first.
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
         let missing = match self.missing {
             0 => String::new(),
-            // A part of the first may precede.
+            // A part of the first missing line may precede.
             lines => format!("\n{lines} lines are missing here: the log could not be written\n"),
         };
         // A line is a single write, so that it cannot mix with the lines of other
@@ -104,8 +104,8 @@ impl Write for ClusterLog {
                 let _ = writeln!(self.file, "the log cannot be rotated: {error}");
             }
         }
-        // Never an error: the caller would report it on standard error, which is the
-        // same file, and panic.
+        // Errors are never returned: tracing would report them on standard error, which is the same
+        // file, and panic.
         if self.write_line(line).is_err() {
             self.missing = self.missing.saturating_add(1);
         }

@@ -8,11 +8,11 @@ use crate::{Error, Layout};
 /// A running cluster, while it is used.
 #[derive(Debug)]
 pub struct Opened {
-    /// The process that runs it.
+    /// The process that runs the cluster.
     pub record: Record,
-    /// The use. A cluster on demand does not stop while it exists.
+    /// A cluster on demand does not stop while this value exists.
     pub usage: Usage,
-    /// Whether it was started for this use.
+    /// True if the cluster was started by this call.
     pub is_new: bool,
 }
 

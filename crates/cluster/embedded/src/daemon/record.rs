@@ -26,20 +26,20 @@ pub struct Record {
     pub url: String,
     /// The path of the kubeconfig.
     pub kubeconfig: PathBuf,
-    /// Whether objects are stored in memory only.
+    /// True if objects are stored in memory only.
     pub ephemeral: bool,
-    /// Whether the cluster stops when no command uses it and it has no work.
+    /// True if the cluster stops when no command uses it and it has no work.
     pub on_demand: bool,
-    /// Whether fault injection is served over HTTP.
+    /// True if fault injection is served over HTTP.
     #[serde(default)]
     pub faults: bool,
-    /// Whether its clock is advanced over HTTP.
+    /// True if the cluster has a manual clock, which is advanced over HTTP.
     #[serde(default)]
     pub manual_clock: bool,
     /// The number of nodes.
     #[serde(default = "one_node")]
     pub nodes: u8,
-    /// What decides about requests: `RBAC` or `AlwaysAllow`.
+    /// The authorization mode: `RBAC` or `AlwaysAllow`.
     #[serde(default)]
     pub authorization_mode: String,
     /// The file of the audit log.
@@ -53,7 +53,7 @@ pub struct Record {
     pub version: String,
 }
 
-/// The number of nodes of clusters whose record has none.
+/// The number of nodes of clusters whose record does not contain a number.
 const fn one_node() -> u8 {
     1
 }
@@ -68,11 +68,11 @@ impl Record {
 
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(self).map_err(Error::part("record"))?;
-        // A record of a process is of no use after the machine has stopped.
+        // A process's record has no use after the machine has stopped.
         files::write_private(&layout.record(), &text, Durability::Volatile)
     }
 
-    /// Whether the cluster keeps running when no command uses it.
+    /// Returns true if the cluster keeps running when no command uses it.
     #[must_use]
     pub fn is_lasting(&self, layout: &Layout) -> bool {
         !self.on_demand || layout.is_kept()
@@ -91,7 +91,7 @@ impl Record {
         Ok(())
     }
 
-    /// Whether the process that wrote the record is still running.
+    /// Returns true if the process that wrote the record is still running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         process::start_ticks(self.pid) == Some(self.process_start)

@@ -42,7 +42,7 @@ pub struct ServeOptions {
     pub program_dir: Option<PathBuf>,
     /// See [`Options::nodes`].
     pub nodes: u8,
-    /// How much of each container's log the nodes keep.
+    /// The limits of each container's log that the nodes keep.
     pub log_limits: LogLimits,
     /// See [`Options::image_entrypoints`].
     pub image_entrypoints: Vec<ImageEntrypoint>,
@@ -56,17 +56,15 @@ pub struct ServeOptions {
     pub collect_files: Option<Arc<dyn CollectFiles>>,
 }
 
-/// How long to wait for a cluster that is stopping, before the folder counts as
-/// busy.
+/// Timeout for a cluster of the same folder that is stopping. After it, the folder counts as busy.
 const HANDOVER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often the cluster checks that its folder exists.
+/// Interval at which the cluster checks that its folder exists.
 const FOLDER_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) arrives. A cluster on
-/// demand also stops when no command uses it and it has no work. Every cluster stops
-/// when its folder is gone. `ready` is called once when the cluster is ready, with a
-/// client.
+/// Runs a cluster until a signal (SIGTERM, SIGINT, SIGHUP) arrives. A cluster on demand also stops
+/// when no command uses it and it has no work. Every cluster stops when its folder no longer
+/// exists. `ready` is called once when the cluster is ready, with a client.
 ///
 /// # Errors
 /// Another process uses the folder ([`Error::Busy`]), a component failed to
@@ -83,7 +81,7 @@ pub async fn serve(
     let layout = Layout::new(&options.dir);
     layout.create()?;
     wait_for_predecessor(&layout).await?;
-    // The file of an earlier cluster.
+    // Remove the file of an earlier cluster.
     files::remove_optional(&layout.busy())?;
     if options.on_demand {
         files::remove_optional(&layout.keep())?;
@@ -143,7 +141,7 @@ pub async fn serve(
         }
         Err(error) => Err(error),
     };
-    // A folder at the path of one that is gone belongs to another cluster.
+    // If the folder was removed, a folder at the same path belongs to another cluster.
     let has_folder = cluster.has_folder();
     // The record is removed first, so that commands see a cluster that is stopping,
     // and wait.

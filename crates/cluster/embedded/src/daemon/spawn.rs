@@ -25,8 +25,8 @@ pub struct SpawnOptions {
 }
 
 impl SpawnOptions {
-    /// A lasting cluster in the folder of `layout`, run by the program `longshore`. Its further
-    /// options can be added to the arguments.
+    /// Options for a lasting cluster in the folder of `layout`, run by the program `longshore`.
+    /// Further options can be appended to the arguments.
     #[must_use]
     pub fn new(program: &Path, layout: &Layout) -> Self {
         let mut arguments: Vec<OsString> = ["up", "--foreground", "--spawned", "--data-dir"]
@@ -56,9 +56,8 @@ pub enum Report {
 /// Starts the background process and waits until the cluster is ready. If another
 /// process has started a cluster in the meantime, returns that cluster.
 ///
-/// # Errors
-/// The process cannot be started, or exits before it is ready. The error contains
-/// the last lines of its log.
+/// The process cannot be started, or exits before it is ready. The error contains the last lines of
+/// the process's log.
 pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     let layout = Layout::new(&options.dir);
     layout.create()?;
@@ -81,8 +80,8 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
         serde_json::from_str::<Report>(&line).ok()
     });
     let Ok(report) = tokio::time::timeout(TRANSITION_TIMEOUT, report).await else {
-        // The process is neither ready nor dead. No other command knows it yet, so
-        // it is killed.
+        // The process is not ready, but still running. No other command knows it yet, so it is
+        // killed.
         let _ = child.kill();
         let _ = child.wait();
         return Err(Error::Stuck {
@@ -112,17 +111,16 @@ pub async fn spawn(options: SpawnOptions) -> Result<Record, Error> {
     })
 }
 
-/// Starts the process in a new session from its first instruction, and detaches it
-/// from the caller: it has no terminal, gets none of the terminal's signals, and
-/// inherits none of the shell's open files.
+/// Starts the process in a new session from its first instruction, and detaches it from the
+/// invoking shell: it has no terminal, does not receive the terminal's signals, and does not
+/// inherit the shell's open files.
 #[allow(unsafe_code, reason = "the only way to act between fork and exec")]
 fn detach(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     const FIRST_INHERITED: libc::c_uint = 3;
-    // SAFETY: setsid and close_range are system calls that allocate nothing and
-    // take no lock. CLOSE_RANGE_CLOEXEC closes the descriptors only at exec, so
-    // that the standard library can still report a failed exec through its
-    // descriptor.
+    // SAFETY: setsid and close_range are system calls that do not allocate or take locks.
+    // CLOSE_RANGE_CLOEXEC closes the descriptors only at exec, so that the standard library can
+    // still report a failed exec through its descriptor.
     unsafe {
         command.pre_exec(|| {
             // setsid fails only for a process group leader. A forked process is not

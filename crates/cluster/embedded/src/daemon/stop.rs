@@ -7,28 +7,27 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{End, POLL_INTERVAL, Record, State, TRANSITION_TIMEOUT, find};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
-/// How long a command that stops a cluster waits for commands that are starting to
-/// use it.
+/// Time that a command that stops a cluster waits for commands that are starting to use it.
 const GATE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How a cluster ended.
+/// The way in which a cluster ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stopped {
     /// No cluster was running.
     NotRunning,
-    /// It stopped after SIGTERM.
+    /// The cluster stopped after SIGTERM.
     Kindly(Record),
-    /// It had to be killed.
+    /// The cluster had to be killed.
     Killed(Record),
 }
 
-/// The exclusive right to stop the cluster of a folder. While a command holds it,
-/// no other command can start to use the cluster, so that what the holder has read
-/// about the runs stays true. Other commands wait and then start the next cluster.
+/// The exclusive right to stop the cluster of a folder. While a command holds it, no other command
+/// can start to use the cluster, so that the holder's information about the runs stays true. Other
+/// commands wait and then start the next cluster.
 #[derive(Debug)]
 pub struct Stop {
     layout: Layout,
-    /// `None` if the file system can create no file.
+    /// `None` if the file system cannot create the file.
     _gate: Option<Lock>,
 }
 
@@ -67,9 +66,9 @@ impl Stop {
         }
     }
 
-    /// Records why the cluster is stopped before it is. This is needed because a
-    /// cluster on demand can stop by itself as soon as its runs have been stopped. A full disk
-    /// does not prevent the stop.
+    /// Records the cause before the cluster is stopped. This is needed because a cluster on demand
+    /// can stop by itself as soon as its runs have been stopped. A full disk does not prevent the
+    /// stop.
     pub fn announce(&self, record: &Record, cause: &str) {
         let end = End::now(record.pid, record.process_start, cause);
         if let Err(error) = end.write(&self.layout) {

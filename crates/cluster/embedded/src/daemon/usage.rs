@@ -1,20 +1,19 @@
-//! Tracks which commands use a cluster on demand. Each such command holds a shared
-//! lock. The cluster waits for the exclusive lock, and so learns when the last
-//! command has exited, even if it was killed.
+//! Tracks the commands that use a cluster on demand. Each such command holds a shared lock. The
+//! cluster waits for the exclusive lock, which it gets when the last command has exited, even if
+//! that command was killed.
 
 use std::time::{Duration, Instant};
 
 use super::{POLL_INTERVAL, Record, TRANSITION_TIMEOUT};
 use crate::{Error, files, layout::Layout, lock::Lock};
 
-/// How long a command waits for other users of the cluster to exit before it
-/// returns. Two commands that exit at the same time can each take the other for a
-/// user.
+/// Time that a command waits for other users of the cluster to exit before it returns. Two commands
+/// that exit at the same time can each take the other for a user.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
-/// How long a command waits for another command that stops the cluster.
+/// Time that a command waits for another command that stops the cluster.
 const GATE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A command's use of a cluster. It ends when it is dropped.
+/// A command's use of a cluster. The use ends when this value is dropped.
 #[derive(Debug)]
 pub struct Usage {
     layout: Layout,
@@ -33,8 +32,7 @@ impl Usage {
         // The gate is closed while a command stops the cluster. This command then
         // waits and starts the next cluster.
         let _gate = shared(layout, layout.gate(), GATE_TIMEOUT).await?;
-        // The cluster holds the exclusive lock while it decides whether to stop,
-        // and until it has stopped.
+        // The cluster holds the exclusive lock while it decides to stop, and until it has stopped.
         let share = shared(layout, layout.users(), TRANSITION_TIMEOUT).await?;
         Ok(Self {
             layout: layout.clone(),
@@ -42,7 +40,7 @@ impl Usage {
         })
     }
 
-    /// Makes the running cluster a lasting one.
+    /// Makes the running cluster a lasting cluster.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -50,7 +48,7 @@ impl Usage {
         files::open(&self.layout.keep()).map(drop)
     }
 
-    /// Returns true if the folder of the cluster is where it was when the use began.
+    /// Returns true if the folder of the cluster still has the path that it had when the use began.
     #[must_use]
     pub fn has_folder(&self) -> bool {
         self.share.is_at(&self.layout.users())
@@ -70,7 +68,7 @@ impl Usage {
         let begin = Instant::now();
         let mut others = None;
         while begin.elapsed() < TRANSITION_TIMEOUT {
-            // The folder's lock does not matter: the next cluster may hold it already.
+            // The folder's lock has no meaning here: the next cluster may already hold it.
             if !cluster.is_alive() {
                 return Ok(());
             }
@@ -91,13 +89,13 @@ impl Usage {
     }
 }
 
-/// Whether other commands appear to use the cluster.
+/// Returns true if other commands appear to use the cluster.
 fn is_shared(layout: &Layout) -> Result<bool, Error> {
     if Lock::try_exclusive(&layout.users())?.is_some() {
-        // No command holds it, and the cluster is about to take it.
+        // No command holds the lock, and the cluster is about to take it.
         return Ok(false);
     }
-    // Either the cluster holds it exclusively, or commands share it.
+    // The cluster holds the lock exclusively, or commands share it.
     Ok(Lock::try_shared(&layout.users())?.is_some())
 }
 
@@ -122,9 +120,9 @@ async fn shared(
     }
 }
 
-/// Waits until no command uses the cluster. Blocks the thread. Returns the
-/// exclusive lock, so that no command can start to use the cluster in between.
-/// Returns `None` if the cluster was made a lasting one.
+/// Waits until no command uses the cluster. Blocks the thread. Returns the exclusive lock, so that
+/// no command can start to use the cluster in between. Returns `None` if the cluster was made a
+/// lasting cluster.
 pub(crate) fn wait_for_last(layout: &Layout) -> Result<Option<Lock>, Error> {
     let exclusive = Lock::exclusive(&layout.users())?;
     Ok(if layout.is_kept() {

@@ -1,17 +1,17 @@
-//! Checks whether a cluster has work. A cluster on demand keeps running while it
-//! does, even if no command uses it.
+//! Checks if a cluster has work. A cluster on demand keeps running while it does, even if no
+//! command uses it.
 
 use std::time::{Duration, Instant};
 
 use longshore_client::{Cluster, Error, FieldSelector};
 use serde::Deserialize;
 
-/// How often a cluster checks whether its work is done.
+/// Interval at which a cluster checks if its work is done.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
-/// How long a pod may take to be deleted, and a Job without pods to get its next
-/// pod or its final condition, before they count as work.
+/// Time for a pod to be deleted, and for a Job without pods to get its next pod or its final
+/// condition, before they count as work.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often they are checked during that time.
+/// Interval of the checks during [`SETTLE_TIMEOUT`].
 const SETTLE_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The work of a cluster.
@@ -61,7 +61,7 @@ impl Facts {
     }
 }
 
-/// Whether the cluster has work. Waits a moment for work that is about to finish.
+/// Returns true if the cluster has work. Waits a moment for work that is about to finish.
 pub(super) async fn is_active(cluster: &Cluster) -> bool {
     let begin = Instant::now();
     loop {
@@ -81,8 +81,8 @@ pub(super) async fn done(cluster: &Cluster) {
     }
 }
 
-/// Returns the current work. Errors count as work, because a cluster that runs too
-/// long does less harm than one that stops during a run.
+/// Returns the current work. Errors count as work, because a cluster that runs too long does less
+/// harm than a cluster that stops during a run.
 async fn current_work(cluster: &Cluster) -> Work {
     match read_work(cluster).await {
         Ok(work) => work,

@@ -1,4 +1,4 @@
-//! `kube-apiserver`: the embedded API server with the certificates of the caller.
+//! `kube-apiserver`: the embedded API server with the certificates that envtest passes.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -40,7 +40,7 @@ All other flags of kube-apiserver are accepted and have no effect.
 
 const DEFAULT_PORT: u16 = 6443;
 
-/// What the folder of the program says.
+/// The behavior that files in the program's folder request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behavior {
     pub(super) controllers: bool,
@@ -81,7 +81,7 @@ impl Settings {
         let folder = file(flags, "cert-dir");
         let in_folder =
             folder.map(|folder| (folder.join("apiserver.crt"), folder.join("apiserver.key")));
-        // Without the files, kube-apiserver makes a certificate, too.
+        // Without the files, kube-apiserver also creates a certificate.
         let in_folder = in_folder.filter(|(certificate, key)| certificate.exists() && key.exists());
         let policy = file(flags, "audit-policy-file");
         let audit = file(flags, "audit-log-path").map(|log| AuditOptions { log, policy });
@@ -123,8 +123,8 @@ pub(super) async fn serve(
         (None, None) => authority.server(&names)?,
     };
     let engine = Engine::open(longshore_engine::Options {
-        // In Kubernetes, a controller creates them; envtest disables the admission
-        // plugin that requires them.
+        // In Kubernetes, a controller creates the accounts; envtest disables the admission plugin
+        // that requires them.
         default_accounts: behavior.controllers,
         ..longshore_engine::Options::default()
     });
@@ -132,7 +132,7 @@ pub(super) async fn serve(
     let server = ApiServer::new(longshore_apiserver::Options {
         engine: engine.clone(),
         token_key: Some(token_key.clone()),
-        // No client knows it: they have certificates or tokens of service accounts.
+        // Clients do not know the token: they have certificates or tokens of service accounts.
         token: Some(settings::random_token().map_err(start)?),
         node_logs: Arc::new(NoLogs),
         node_streams: Arc::new(NoStreams),

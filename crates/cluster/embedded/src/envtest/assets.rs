@@ -9,9 +9,9 @@ use std::{
 
 use super::{API_SERVER, STORE};
 
-/// The file that makes the API server of a folder run controllers.
+/// The file that enables controllers in the API server of a folder.
 const CONTROLLERS: &str = "controllers";
-/// The file with the milliseconds by which the API server of a folder delays each request.
+/// The file with the delay of each request to the API server of a folder, in milliseconds.
 const LATENCY: &str = "latency";
 /// The client, which envtest offers to tests.
 const KUBECTL: &str = "kubectl";
@@ -26,14 +26,14 @@ pub struct Assets {
     pub program: PathBuf,
     /// kubectl, if tests are to use it.
     pub kubectl: Option<PathBuf>,
-    /// Run the cluster's controllers beside the API server.
+    /// Run the cluster's controllers together with the API server.
     pub controllers: bool,
-    /// Delay each request by this time, in whole milliseconds, for tests that depend on the
-    /// speed of etcd.
+    /// Delay each request by this time, in whole milliseconds, for tests that depend on the speed
+    /// of etcd.
     pub latency: Duration,
 }
 
-/// Why the folder cannot be made.
+/// The reason why the folder cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot create {path}: {source}")]
 pub struct AssetsError {
@@ -87,7 +87,7 @@ impl Assets {
     }
 }
 
-/// Whether the API server of a folder runs controllers.
+/// Returns true if the API server of a folder runs controllers.
 pub(super) fn runs_controllers(folder: &Path) -> bool {
     folder.join(CONTROLLERS).exists()
 }
@@ -98,7 +98,7 @@ pub(super) fn latency(folder: &Path) -> Option<Duration> {
     Some(Duration::from_millis(text.parse().ok()?))
 }
 
-/// Creates or replaces a link. Other processes always find one.
+/// Creates or replaces a link. For other processes, the link always exists.
 fn link(target: &Path, path: &Path) -> io::Result<()> {
     if fs::read_link(path).is_ok_and(|known| known == target) {
         return Ok(());

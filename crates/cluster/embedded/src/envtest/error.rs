@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr};
 
-/// Why a program of envtest cannot run.
+/// The reason why a program of envtest cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvtestError {
@@ -36,7 +36,7 @@ pub enum EnvtestError {
     /// The server stopped with an error.
     #[error("the server stopped: {0}")]
     Serve(io::Error),
-    /// The operating system refused signals.
+    /// The operating system refused to register signal handlers.
     #[error("cannot wait for signals: {0}")]
     Signals(io::Error),
 }

@@ -1,4 +1,4 @@
-//! `etcd`: answers health checks. The API server keeps the objects itself.
+//! `etcd`: answers health checks. The API server stores the objects itself.
 
 use std::{convert::Infallible, net::SocketAddr};
 
@@ -82,10 +82,10 @@ async fn accept(listener: TcpListener) {
                 Ok((stream, _)) => _ = connections.spawn(async move {
                     let builder = auto::Builder::new(TokioExecutor::new());
                     let service = service_fn(async |request| Ok::<_, Infallible>(answer(&request)));
-                    // The client closed the connection, or sent no HTTP.
+                    // The client closed the connection, or did not send HTTP.
                     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
                 }),
-                // Out of descriptors, for example: they may become free.
+                // For example, the process is out of descriptors. They may become free.
                 Err(_) => tokio::time::sleep(std::time::Duration::from_millis(100)).await,
             },
             Some(_) = connections.join_next() => {}

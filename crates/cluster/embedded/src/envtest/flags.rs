@@ -1,4 +1,4 @@
-//! Flags as the programs of Kubernetes take them: `--name=value`, `--name value`, `--name`.
+//! Flags in the forms of Kubernetes' programs: `--name=value`, `--name value`, `--name`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::EnvtestError;
 pub(super) struct Flags {
     /// The values of each flag, in order.
     values: BTreeMap<String, Vec<String>>,
-    /// Whether the help was asked for.
+    /// True if the help was requested.
     pub(super) help: bool,
 }
 

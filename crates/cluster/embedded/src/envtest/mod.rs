@@ -2,9 +2,8 @@
 //! these names, the program `longshore` takes their flags and serves the embedded API server,
 //! so that the tests of a Go operator run unchanged.
 //!
-//! `kube-apiserver` keeps its objects in memory; nothing is stored in `etcd`, which only
-//! answers health checks. As in envtest, no controllers run, unless [`Assets`] were made
-//! with them.
+//! `kube-apiserver` keeps its objects in memory. `etcd` does not store data and only answers health
+//! checks. As in envtest, no controllers run, unless [`Assets`] were created with them.
 
 mod apiserver;
 mod assets;
@@ -40,8 +39,8 @@ enum Program {
 }
 
 impl Invocation {
-    /// Reads the command line of a process, whose first element is the program. Returns
-    /// `None` if that is neither `kube-apiserver` nor `etcd`.
+    /// Reads the command line of a process, whose first element is the program. Returns `None` if
+    /// the program is not `kube-apiserver` or `etcd`.
     ///
     /// ```
     /// use longshore_embedded::envtest::Invocation;
@@ -68,7 +67,7 @@ impl Invocation {
         })
     }
 
-    /// The program's help, if the command line asks for it.
+    /// The program's help, if the command line requests it.
     #[must_use]
     pub fn help(&self) -> Option<&'static str> {
         let help = match self.program {
@@ -78,8 +77,8 @@ impl Invocation {
         self.flags.help.then_some(help)
     }
 
-    /// Runs the program until it receives SIGTERM or SIGINT, or the process that started it
-    /// ends. Passes a note about flags without effect to `note`.
+    /// Runs the program until it receives SIGTERM or SIGINT, or the process that started it ends.
+    /// Passes a note about flags without effect to `note`.
     ///
     /// # Errors
     /// A flag has an invalid value, a file cannot be read, or an address is in use.

@@ -1,5 +1,5 @@
-//! When a program ends: at a signal, or when the process that started it is gone. Without
-//! that, a test that is killed would leave its servers behind.
+//! Waits for the end of a program: a signal, or the end of the process that started it. Otherwise,
+//! a test that is killed would leave its servers behind.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::EnvtestError;
 
-/// How often the parent is checked.
+/// Interval at which the parent is checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Returns a future that resolves at SIGTERM, SIGINT, or the end of the parent process.

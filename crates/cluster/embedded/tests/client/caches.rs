@@ -64,8 +64,8 @@ async fn a_cache_equals_the_list_after_faults() {
     embedded.stop().await;
 }
 
-/// The embedded server supports watch lists: no list is requested, neither for the first
-/// fill nor after an expired history.
+/// The embedded server supports watch lists: no list is requested for the first fill or after an
+/// expired history.
 #[tokio::test]
 async fn watch_lists_are_used_where_supported() {
     let embedded = start_server().await.unwrap();

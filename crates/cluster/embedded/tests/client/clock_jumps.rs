@@ -18,7 +18,7 @@ const JUMP: Duration = Duration::from_millis(400);
 
 #[test]
 fn a_clock_jump_loses_no_event() {
-    // The server has its own threads, which continue while this one sleeps.
+    // The server has separate threads, which continue while this one sleeps.
     let theirs = Runtime::new().unwrap();
     let options = Options {
         listen: Some((Ipv4Addr::LOCALHOST, 0).into()),

@@ -76,7 +76,7 @@ impl Churn {
         Self { stop, task }
     }
 
-    /// Stops; returns the number of changes.
+    /// Stops the changes. Returns the number of changes.
     pub(crate) async fn stop(self) -> usize {
         self.stop.store(true, Relaxed);
         self.task.await.unwrap()
@@ -142,7 +142,7 @@ impl Mirror {
         };
         let settled = tokio::time::timeout(TIMEOUT, settling).await;
         assert!(settled.is_ok(), "{:?}, expected {wanted:?}", self.state);
-        // The state must not change any more.
+        // The state must not change anymore.
         self.follow(watch, Duration::from_millis(50)).await;
         assert_eq!(self.state, wanted);
     }

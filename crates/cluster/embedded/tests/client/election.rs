@@ -91,7 +91,7 @@ async fn a_leadership_that_is_taken_away_is_lost() {
     leases.patch("lead", &Patch::merge(spec)).await.unwrap();
     timeout(TIMEOUT, leadership.lost()).await.unwrap();
     assert!(!leadership.is_leading());
-    // It does not release the Lease of another process.
+    // The leader does not release the Lease of another process.
     leadership.resign().await.unwrap();
     assert_eq!(holder(&cluster).await, "thief");
     embedded.stop().await;

@@ -29,7 +29,7 @@ async fn watches_and_caches_survive_a_restart_of_the_server() {
         mirror.follow(&mut watch, time).await;
         churn.stop().await;
         embedded.stop().await;
-        // While the server is stopped, there are neither events nor errors.
+        // While the server is stopped, the watch gets no events and no errors.
         mirror.follow(&mut watch, time).await;
         embedded = EmbeddedCluster::start(options.clone()).await.unwrap();
         let own = maps(&embedded.cluster());

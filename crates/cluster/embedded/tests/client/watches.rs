@@ -1,5 +1,5 @@
-//! Watches under every kind of fault: afterwards a watcher has the state of a list, and it
-//! was notified of each gap.
+//! Watches under every kind of fault: afterwards a watcher has the state of a list, and it was
+//! notified of each gap.
 
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ async fn all_faults_at_once() {
             .resource("configmaps")
             .share(0.2, 6),
     ];
-    // Which faults occur is random and depends on the available time.
+    // The faults that occur are random and depend on the available time.
     let embedded = start_server().await.unwrap();
     let cluster = embedded.cluster();
     let mut watch = maps(&with_short_timeouts(&cluster)).watch().await.unwrap();
@@ -147,7 +147,7 @@ async fn changes_during_an_outage_are_delivered_by_one_resync() {
     maps(&cluster).create(&map("second", 2)).await.unwrap();
     let options = longshore_client::DeleteOptions::default();
     maps(&cluster).delete("first", &options).await.unwrap();
-    // The watch receives nothing, and waits.
+    // The watch waits without receiving events.
     let quiet = watch.next(Some(Duration::from_millis(100))).await;
     assert!(quiet.unwrap_err().is_timeout());
     embedded.expire_history().await;

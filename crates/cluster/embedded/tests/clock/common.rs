@@ -6,7 +6,7 @@ use longshore_client::Cluster;
 use longshore_embedded::{Clock, EmbeddedCluster, Options};
 use serde_json::{Value, json};
 
-/// How long a test waits for what a cluster does, by the system's clock.
+/// Time that a test waits for the cluster, by the system's clock.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const START: &str = "2026-01-01T02:59:00Z";
 pub(crate) const HOUR: Duration = Duration::from_secs(3600);
@@ -29,7 +29,7 @@ pub(crate) async fn advance(embedded: &EmbeddedCluster, by: Duration) {
     embedded.clock().advance(by).await.unwrap();
 }
 
-/// Advances the clock in steps until `done`. Returns how much the clock was advanced.
+/// Advances the clock in steps until `done`. Returns the total duration of the steps.
 pub(crate) async fn advance_until(
     embedded: &EmbeddedCluster,
     step: Duration,

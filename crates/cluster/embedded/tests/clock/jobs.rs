@@ -28,7 +28,7 @@ async fn a_cron_job_runs_at_three_o_clock() {
     embedded.stop().await;
 }
 
-/// One jump starts one Job for the last missed time; steps start one Job each.
+/// A jump starts one Job for the last missed time; steps start one Job each.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_advance_is_one_jump() {
     let embedded = start(false).await;

@@ -1,4 +1,4 @@
-//! Tests of what Kubernetes does after hours, with a clock that the tests advance.
+//! Tests of Kubernetes' behavior after hours, with a clock that the tests advance.
 #![allow(clippy::unwrap_used)]
 
 mod autoscaler;

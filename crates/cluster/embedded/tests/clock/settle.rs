@@ -56,8 +56,8 @@ async fn all_controllers_have_acted() {
     embedded.stop().await;
 }
 
-/// The controllers start beside the cluster: a cluster has not settled before they have acted on
-/// what was created before.
+/// The controllers start concurrently with the cluster. A cluster has not settled before they have
+/// acted on objects that were created before.
 #[tokio::test(flavor = "multi_thread")]
 async fn controllers_that_start_are_awaited() {
     for _ in 0..20 {

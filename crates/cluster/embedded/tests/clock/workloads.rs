@@ -27,7 +27,7 @@ async fn a_deployment_exceeds_its_progress_deadline() {
     advance(&embedded, seconds(599)).await;
     let item = deployments.fetch("web").await.unwrap();
     assert_eq!(progressing(&item.raw().unwrap())["status"], "True");
-    // The controller looks a second later, as that of Kubernetes.
+    // The controller checks a second later, like Kubernetes' controller.
     advance(&embedded, seconds(2)).await;
     let exceeded = |item: &longshore_client::Item<_>| {
         progressing(&item.raw().unwrap())["reason"] == "ProgressDeadlineExceeded"

@@ -6,7 +6,7 @@ use longshore_client::{Cluster, PodItem};
 use longshore_embedded::{EmbeddedCluster, Options};
 use serde_json::json;
 
-/// How many pods run when the cluster stops.
+/// The number of pods that run when the cluster stops.
 const PODS: usize = 20;
 const TIMEOUT: Duration = Duration::from_secs(30);
 

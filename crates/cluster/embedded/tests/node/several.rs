@@ -23,7 +23,7 @@ async fn start(nodes: u8) -> EmbeddedCluster {
     EmbeddedCluster::start(options).await.unwrap()
 }
 
-/// Sends the name of its node to each client.
+/// Sends the name of the server's node to each client.
 const SERVER: &str = r#"
 import os, socket
 server = socket.create_server(("0.0.0.0", 8080))
@@ -50,7 +50,7 @@ fn daemon_set() -> Value {
     }})
 }
 
-/// Returns what the server at an address sends, once it listens.
+/// Returns the data that the server at an address sends, after it listens.
 async fn received(address: SocketAddr) -> String {
     let connect = async {
         loop {
@@ -66,7 +66,7 @@ async fn received(address: SocketAddr) -> String {
     tokio::time::timeout(TIMEOUT, connect).await.unwrap()
 }
 
-/// Returns the log of a pod, once there is a line: the node copies it from a pipe.
+/// Returns the log of a pod, after it has a line: the node copies it from a pipe.
 async fn logged(pods: &View<kinds::Pod>, name: &str) -> String {
     let line = async {
         loop {
