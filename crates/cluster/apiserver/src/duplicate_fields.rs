@@ -48,7 +48,7 @@ impl DuplicateFields {
         }
     }
 
-    /// Returns the messages as one text; YAML messages have a line each.
+    /// Joins the messages. YAML messages have a line each.
     fn text(&self) -> String {
         if self.is_yaml {
             format!("yaml: unmarshal errors:\n  {}", self.messages.join("\n  "))

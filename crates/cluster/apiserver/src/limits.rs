@@ -54,12 +54,11 @@ pub const BODY_TIME: Duration = Duration::from_secs(60);
 /// Time limit of the TLS handshake.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// How long an HTTP/1.1 connection may be idle, and how long its client may
-/// take to send a request head. Clients keep connections in pools for about 90
-/// s.
+/// Maximum time that an HTTP/1.1 connection is idle, and for its client to send a request head.
+/// Clients keep connections in pools for about 90 s.
 pub const IDLE_TIME: Duration = Duration::from_secs(120);
 
-/// Interval of HTTP/2 pings, and how long a client may take to answer one.
+/// Interval of HTTP/2 pings, and maximum time for a client to answer one.
 pub const PING: Duration = Duration::from_secs(30);
 
 /// Concurrent requests per HTTP/2 connection.
@@ -73,8 +72,8 @@ pub const CONNECTIONS: usize = 20_000;
 /// oldest is closed.
 pub const UNAUTHENTICATED_CONNECTIONS: usize = 1024;
 
-/// How long a client may take to send its first request with valid credentials,
-/// including the TLS handshake.
+/// Maximum time for a client to send its first request with valid credentials, including the TLS
+/// handshake.
 pub const UNAUTHENTICATED_TIME: Duration = Duration::from_secs(10);
 
 /// Requests without valid credentials on an unauthenticated connection; the
@@ -117,7 +116,7 @@ pub(crate) fn passed_on(files: Option<u64>) -> usize {
     (files / 16).clamp(32, PASSED_ON)
 }
 
-/// How long requests may continue after the server starts to stop.
+/// Maximum time that requests continue after the server starts to stop.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes of a session's stream that are forwarded at a time.
@@ -134,8 +133,8 @@ pub const SOCKET_UNREAD: usize = 64 << 10;
 /// exhausted, it is closed with code 1013.
 pub const SOCKETS_UNREAD: usize = 256 << 20;
 
-/// How long a client that violated the protocol may keep sending data, which is
-/// discarded, so that it receives the reason for the close.
+/// Maximum time that a client that violated the protocol may keep sending data. The data is
+/// discarded, so that the client receives the reason for the close.
 pub(crate) const DRAIN: Duration = Duration::from_secs(2);
 
 /// The largest value of a SPDY stream header in bytes.
@@ -161,15 +160,13 @@ pub const PASSED_ON_TO_ONE: usize = 256;
 /// Concurrent sessions: exec, attach and port-forward.
 pub const SESSIONS: usize = 2000;
 
-/// How long a session may be idle (as in Kubernetes).
+/// Maximum time that a session is idle (as in Kubernetes).
 pub const SESSION_IDLE: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// How long a client may take to open the streams of a session (as in
-/// Kubernetes).
+/// Maximum time for a client to open the streams of a session (as in Kubernetes).
 pub const STREAM_CREATION: Duration = Duration::from_secs(30);
 
-/// How long a client may take to close the connection after its session has
-/// ended.
+/// Maximum time for a client to close the connection after its session has ended.
 pub const LINGER: Duration = Duration::from_secs(10);
 
 /// Maximum number of ports that one WebSocket can forward.

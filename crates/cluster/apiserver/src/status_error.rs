@@ -190,7 +190,7 @@ impl From<StatusError> for longshore_engine::Error {
 }
 
 impl From<Status> for StatusError {
-    /// The texts of a status may repeat the request, and are shortened if they are long.
+    /// Shortens long messages of a status, which may repeat the request.
     fn from(mut status: Status) -> Self {
         shorten(&mut status.message, MAX_PROBLEM_BYTES);
         if let Some(details) = &mut status.details {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How much of a request is recorded.
+/// The amount of data that is recorded about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) enum Level {
     None,

@@ -136,7 +136,7 @@ fn alternative_names(attributes: &[u8]) -> ASN1Result<Option<Vec<u8>>> {
         })?;
         for extension in elements(lists.first().ok_or_else(invalid)?)? {
             let parts = elements(&extension)?;
-            // Between both is the flag that says if the extension is critical.
+            // Between both is the flag for critical extensions.
             let (Some(id), Some(value)) = (parts.first(), parts.last()) else {
                 return Err(invalid());
             };

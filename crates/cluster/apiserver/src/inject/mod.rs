@@ -81,7 +81,7 @@ pub(crate) struct Decision {
     pub(crate) delay: Duration,
     /// The effect, and true if it applies after the request is handled.
     pub(crate) effect: Option<(Effect, bool)>,
-    /// How the request's watch ends.
+    /// The end of the request's watch.
     pub(crate) watch: Option<WatchPlan>,
     /// Number of the last rule that was evaluated.
     pub(crate) seen: u64,

@@ -22,7 +22,7 @@ use crate::{
 /// discards unsent data.
 const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// How and when a watch ends.
+/// The planned end of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WatchPlan {
     end: WatchEnd,

@@ -8,7 +8,7 @@ const HEAD: &str = "host: x\r\nauthorization: Bearer secret\r\n";
 /// Sends bytes, closes that direction, and reads until the end.
 pub(crate) async fn exchange(running: &Running, bytes: &[u8]) -> String {
     let mut stream = running.connect(b"http/1.1", "localhost").await;
-    // The server may have closed the connection: then the response says why.
+    // The server may have closed the connection. In this case, the response states the reason.
     let _ = stream.write_all(bytes).await;
     let _ = stream.flush().await;
     let mut answer = Vec::new();

@@ -128,7 +128,7 @@ async fn a_followed_log_ends_with_the_server() {
             .text()
     });
     api.close();
-    // The log ends whether or not the lines were read before the shutdown.
+    // The log ends even if the lines were not read before the shutdown.
     let text = following.await.unwrap();
     assert!(
         ["", "one\n", "one\ntwo\n"].contains(&text.as_str()),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::target::{Target, Used};
 
-/// The name of the claim of a volume; `None` if it has none.
+/// The name of the claim of a volume; `None` if the volume does not have one.
 pub(crate) fn claim_of(volume: &Value, pod: &str) -> Option<String> {
     if let Some(claim) = volume
         .get("persistentVolumeClaim")

@@ -69,7 +69,7 @@ pub enum Effect {
     /// End the request's watch; other requests are not affected.
     #[serde(rename_all = "camelCase")]
     Watch {
-        /// How the watch ends.
+        /// The way in which the watch ends.
         end: WatchEnd,
         /// The watch ends after this many further events.
         #[serde(default)]
@@ -80,7 +80,7 @@ pub enum Effect {
     },
 }
 
-/// How a watch ends.
+/// The way in which a watch ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::limits;
 
-/// The size of a unit in bytes, so that the number of units is a `u32`.
+/// The size of a unit in bytes. Counting units instead of bytes keeps permits within a `u32`.
 const UNIT: usize = 1 << 10;
 
 static REVIEWS: LazyLock<Semaphore> =
