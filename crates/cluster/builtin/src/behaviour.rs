@@ -3,14 +3,14 @@
 
 use longshore_model::KindInfo;
 
-/// How the embedded cluster acts on the objects of a kind, in addition to storing them.
+/// The actions of the embedded cluster on the objects of a kind, in addition to storing them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// A component acts on the objects; the text says how.
+    /// A component acts on the objects, as the string describes.
     Acts(&'static str),
     /// The kind is pure data: no component acts on it in any Kubernetes cluster.
     Data,
-    /// The embedded cluster does not act on the objects; the text says what is missing.
+    /// The embedded cluster does not act on the objects. The string describes the missing behavior.
     Stored(&'static str),
 }
 

@@ -11,7 +11,7 @@ use crate::{
     table::{self, Cells, Column},
 };
 
-/// How the names of a kind are validated.
+/// The rule for the names of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRule {
     /// A DNS subdomain.
@@ -26,7 +26,7 @@ pub enum NameRule {
     OfSigner,
 }
 
-/// How a create request treats a status in the object.
+/// The treatment of a status in a create request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SentStatus {
     /// The status is kept: nodes register with a status.
@@ -106,8 +106,7 @@ pub enum Admission {
     SingleDefault,
     /// New pods get the values of their PriorityClass and RuntimeClass.
     PodClasses,
-    /// New claims get the default StorageClass, and the class decides whether a
-    /// claim can be expanded.
+    /// New claims get the default StorageClass. The class decides if a claim can be expanded.
     ClaimClass,
 }
 
@@ -120,7 +119,7 @@ pub enum PodSelector {
     Map,
 }
 
-/// How the objects of a kind are deleted. The engine implements it.
+/// The rules for deleting objects of a kind. The engine implements them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifecycle {
     /// An object is removed when it has no finalizers.
@@ -143,18 +142,18 @@ pub struct KindRules {
     pub group: &'static str,
     /// The kind.
     pub kind: &'static str,
-    /// How the embedded cluster acts on the objects.
+    /// The actions of the embedded cluster on the objects.
     pub behaviour: Behaviour,
     /// A second version in which the objects are served.
     pub other_version: Option<OtherVersion>,
 
     /// Selectable fields besides `metadata.name` and `metadata.namespace`.
     pub fields: &'static [&'static str],
-    /// How names are validated.
+    /// The rule for names.
     pub name: NameRule,
     /// Changes that increment the generation.
     pub generation: Generation,
-    /// How a create request treats a status in the object.
+    /// The treatment of a status in a create request.
     pub sent_status: SentStatus,
     /// True if an update may omit the resource version.
     pub unconditional_update: bool,
@@ -194,14 +193,14 @@ pub struct KindRules {
 
     /// Checks and defaults that depend on other objects of the cluster.
     pub admission: Admission,
-    /// Groups and kinds of which a write may read all objects. The write is repeated if one of
+    /// Groups and kinds for which a write may read all objects. The write is repeated if one of
     /// these objects has changed.
     pub reads_all_of: &'static [(&'static str, &'static str)],
 
     /// How `spec.selector` selects pods, for the subresource `scale`.
     pub pod_selector: PodSelector,
 
-    /// How objects are deleted.
+    /// The rules for deleting objects.
     pub lifecycle: Lifecycle,
     /// True if a delete without a propagation policy orphans dependents.
     pub orphan_by_default: bool,

@@ -1,5 +1,4 @@
-//! The Pod Security Standards: what pods may request in a namespace, by the labels of the
-//! namespace.
+//! The Pod Security Standards, which limit pods in a namespace by the labels of the namespace.
 
 mod baseline;
 mod policy;

@@ -8,7 +8,7 @@ use crate::cause::Cause;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
-/// How much a standard permits.
+/// The level of a standard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Permits everything.
@@ -98,7 +98,8 @@ pub struct Policy {
     pub warn: Standard,
 }
 
-/// The labels of a mode, `enforce` for example, and whether they are valid.
+/// The parsed labels of a mode, for example `enforce`. An invalid level is an error; an invalid
+/// version is read as `latest`.
 struct Mode {
     level: Option<Result<Level, ()>>,
     version: Option<Version>,

@@ -11,7 +11,7 @@ pub struct Template<'a> {
     spec: &'a Value,
 }
 
-/// A list of containers and what they set.
+/// The names of a list of containers.
 pub(super) struct Found<'a> {
     pub(super) names: Vec<&'a str>,
 }

@@ -11,7 +11,7 @@ impl KindRules {
     /// The parts of the object that [`KindRules::extract`] reads.
     ///
     /// # Errors
-    /// The text is not the JSON of an object.
+    /// The text is not a JSON object.
     pub fn decode_selectable(&self, text: &[u8]) -> Result<Map<String, Value>, String> {
         if self.fields.is_empty() {
             return Ok(Map::new());

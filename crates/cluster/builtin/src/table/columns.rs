@@ -33,7 +33,7 @@ pub(crate) const AGE: Column = column(
     "How long ago the object was created.",
 );
 
-/// The columns of kinds that define none: name and age.
+/// The default columns: name and age.
 pub const ANY: &[Column] = &[NAME, AGE];
 
 #[rustfmt::skip]

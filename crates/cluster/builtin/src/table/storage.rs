@@ -115,7 +115,7 @@ fn modes(object: &Value, pointer: &str) -> Value {
 }
 
 pub(crate) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
-    // A claim has neither size nor modes before it is bound.
+    // Before a claim is bound, it has no size or modes.
     let bound = !text(object, "/spec/volumeName").is_empty();
     let size = if bound {
         match text(object, "/status/capacity/storage") {

@@ -22,7 +22,7 @@ fn is_api_server(object: &Object) -> bool {
     (field("metadata.namespace"), field("metadata.name")) == ("default", "kubernetes")
 }
 
-/// Returns true if an address belongs to a pod. Such an address may be local to the machine.
+/// Returns true if an address belongs to a pod. A pod may have the address of the machine.
 fn is_pod(address: &FieldValue<'_>) -> bool {
     address.get("targetRef").get("kind").text() == "Pod"
 }

@@ -169,7 +169,7 @@ pub(crate) fn change(before: &Object, after: &Object, causes: &mut CauseList) {
     }
 }
 
-/// Returns true if a Job is suspended and has no pods that were made from its template.
+/// Returns true if a Job is suspended and has no pods that were created from its template.
 fn has_mutable_template(job: &Object) -> bool {
     let conditions = json::at(job, "status.conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();

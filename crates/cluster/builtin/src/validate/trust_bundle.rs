@@ -14,7 +14,7 @@ use crate::{cause::Cause, json::Object};
 
 /// The maximum size of `spec.trustBundle` in bytes.
 const MAX_SIZE: usize = 1 << 20;
-/// The extension that says whether the certificate belongs to a certificate authority.
+/// The extension that shows if the certificate belongs to a certificate authority.
 const BASIC_CONSTRAINTS: &[u64] = &[2, 5, 29, 19];
 
 pub(crate) fn object(object: &Object, causes: &mut CauseList) {
@@ -105,7 +105,7 @@ fn is_authority(certificate: &[u8]) -> ASN1Result<bool> {
     })?;
     for extension in extensions {
         let parts = elements(&extension)?;
-        // Between both is the flag that says if the extension is critical.
+        // Between both is the flag for critical extensions.
         let (Some(id), Some(value)) = (parts.first(), parts.last()) else {
             continue;
         };

@@ -254,8 +254,7 @@ pub(crate) fn daemon_set_status(_: &Object, after: &Object, causes: &mut CauseLi
     status(after, &[], &counters, causes);
 }
 
-/// Validates the counters of a status: none is negative, and none exceeds
-/// `replicas`.
+/// Validates that the counters of a status are not negative and do not exceed `replicas`.
 fn status(object: &Object, parts: &[&str], others: &[&str], causes: &mut CauseList) {
     let (status, causes) = (FieldValue::field(object, "status"), &mut Causes(causes));
     for field in [&["replicas"], parts, others].concat() {

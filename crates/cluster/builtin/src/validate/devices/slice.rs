@@ -9,7 +9,7 @@ use crate::{
     validate::{field_value::Causes, immutable, meta, node_selector, storage::driver_name},
 };
 
-/// The fields that say which nodes have access to the devices.
+/// The fields that select the nodes with access to the devices.
 const NODES: [&str; 4] = [
     "nodeName",
     "nodeSelector",
@@ -77,7 +77,7 @@ fn pool(pool: &FieldValue<'_>, causes: &mut Causes<'_>) {
     }
 }
 
-/// Requires that exactly one field says which nodes have access.
+/// Requires that exactly one field selects the nodes with access.
 fn nodes(spec: &FieldValue<'_>, causes: &mut Causes<'_>) {
     let mut set = Vec::new();
     for name in NODES {

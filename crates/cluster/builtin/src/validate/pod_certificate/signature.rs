@@ -18,7 +18,7 @@ const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.11354
 const RSA_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.12");
 const RSA_SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.13");
 
-/// How a signature is verified.
+/// The method that verifies a signature.
 enum Method {
     Ring(&'static dyn VerificationAlgorithm),
     P521(&'static digest::Algorithm),

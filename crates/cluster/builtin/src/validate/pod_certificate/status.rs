@@ -25,7 +25,7 @@ const TYPES: [&str; 3] = ["Issued", "Denied", "Failed"];
 const TIMES: [&str; 3] = ["notBefore", "notAfter", "beginRefreshAt"];
 /// The maximum size of `status.certificateChain` in bytes.
 const MAX_CHAIN: usize = 100 * 1024;
-/// How much the beginning of the validity may differ from the server's time.
+/// The maximum difference between the beginning of the validity and the server's time.
 const MAX_SKEW: SignedDuration = SignedDuration::from_mins(5);
 const MIN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 /// The minimum time between the beginning or end of the validity and the renewal.
