@@ -32,11 +32,11 @@ pub(crate) enum Kind {
         target: Option<Box<Expr>>,
         args: Vec<Expr>,
     },
-    /// The elements, and whether each is optional.
+    /// The elements. The flag is set for optional elements.
     List(Vec<(Expr, bool)>),
-    /// Keys and values, and whether each entry is optional.
+    /// Keys and values. The flag is set for optional entries.
     Map(Vec<(Expr, Expr, bool)>),
-    /// A construction of a named type: the fields, and whether each is optional.
+    /// A construction of a named type. The flag is set for optional fields.
     Struct {
         name: String,
         fields: Vec<(String, Expr, bool)>,

@@ -34,13 +34,13 @@ pub struct AccessRequest {
 /// The answer of an authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccessDecision {
-    /// True if the user may do it.
+    /// True if the request is allowed.
     pub allowed: bool,
     /// The reason.
     pub reason: String,
 }
 
-/// Decides what users may do.
+/// Decides if users may send requests.
 pub trait Authorizer: Debug + Send + Sync {
     /// Decides about a request.
     fn decide(&self, request: &AccessRequest) -> AccessDecision;

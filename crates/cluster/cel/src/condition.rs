@@ -77,7 +77,7 @@ impl Conditions {
         }
     }
 
-    /// Decides whether the conditions match a request.
+    /// Matches the conditions against a request.
     #[must_use]
     pub fn evaluate(&self, inputs: &AdmissionInputs<'_>) -> Matched {
         self.evaluate_with(&Variables::default(), inputs)

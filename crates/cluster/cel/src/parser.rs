@@ -561,7 +561,7 @@ fn variable(expr: &Expr) -> Result<String> {
     }
 }
 
-/// The macro, whether it has two variables, and whether it has a condition.
+/// The macro, with flags that are set if it has two variables and if it has a condition.
 fn find_macro(name: &str, args: usize) -> Option<(Macro, bool, bool)> {
     Some(match (name, args) {
         ("all", 2) => (Macro::All, false, false),

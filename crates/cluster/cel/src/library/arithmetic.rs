@@ -98,7 +98,7 @@ pub(crate) fn add<'a>(
     }
 }
 
-/// Lists of schemas are added as sets or maps if the schema says so.
+/// Adds lists. Lists with a schema are added as sets or maps if the schema declares this.
 fn concatenate<'a>(a: &List<'a>, b: &List<'a>, meter: &mut Meter) -> Result<Value<'a>, EvalError> {
     meter.steps((a.len() as u64).saturating_add(b.len() as u64))?;
     let mut items = a.to_vec()?;

@@ -1,4 +1,4 @@
-//! Checks of what users may do, and the keys of JSON patches.
+//! Functions that check permissions, and that escape the keys of JSON patches.
 
 use std::rc::Rc;
 

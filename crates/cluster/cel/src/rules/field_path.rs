@@ -42,7 +42,7 @@ pub(super) fn normalize(path: &str, schema: &Json) -> Result<String, String> {
     Ok(out)
 }
 
-/// The string in single quotes before a `]`, and what follows.
+/// The string in single quotes before a `]`, and the rest of the text.
 fn quoted(text: &str) -> Result<(String, &str), String> {
     let inner = text
         .strip_prefix('\'')

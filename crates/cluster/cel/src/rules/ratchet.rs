@@ -29,7 +29,8 @@ impl<'o> Ratchet<'o> {
         }
     }
 
-    /// Returns true if the value is unchanged, or the nearest enclosing value that existed before.
+    /// Returns true if the value is unchanged. A value that did not exist before counts as
+    /// unchanged if the nearest enclosing value that existed is unchanged.
     pub(super) fn is_unchanged(&self) -> bool {
         let pair = self.current.or(self.nearest);
         pair.is_some_and(|pair| pair.old == pair.new)

@@ -1,4 +1,4 @@
-//! Arbitrary expressions neither panic nor run without end.
+//! Arbitrary expressions do not panic and always end.
 
 use std::time::{Duration, Instant};
 
