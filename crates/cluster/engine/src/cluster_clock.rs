@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::Engine;
 
-/// How often [`ClusterClock::settle`] checks the components.
+/// Interval at which [`ClusterClock::settle`] checks the components.
 const CHECK_INTERVAL: Duration = Duration::from_millis(2);
 /// The longest timeout: an `Instant` has a maximum.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);

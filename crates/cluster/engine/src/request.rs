@@ -40,7 +40,7 @@ pub enum Subresource {
     Resize,
 }
 
-/// How to handle fields that the kind does not have (`fieldValidation`).
+/// The handling of fields that the kind does not have (`fieldValidation`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FieldValidation {
     /// Drop unknown fields.
@@ -63,7 +63,7 @@ pub struct WriteOptions {
     pub user_agent: Option<String>,
     /// Server-side apply: take over fields of other managers.
     pub force: bool,
-    /// How to handle unknown fields.
+    /// The handling of unknown fields.
     pub field_validation: FieldValidation,
     /// The error if an update or patch would create the object; `None` if it may create it.
     pub create_refusal: Option<Box<crate::Error>>,
@@ -123,7 +123,7 @@ pub struct Written {
     pub warnings: Vec<String>,
 }
 
-/// How to treat dependents.
+/// The treatment of dependents by a delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// Delete them after the object.
@@ -137,7 +137,7 @@ pub enum Propagation {
 /// Options of a delete, as in `DeleteOptions`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// How to treat dependents; `None` for the default of the kind.
+    /// The treatment of dependents; `None` for the default of the kind.
     pub propagation: Option<Propagation>,
     /// The deprecated form of `propagation`.
     pub orphan_dependents: Option<bool>,

@@ -36,7 +36,7 @@ struct Entry {
     time: Option<String>,
 }
 
-/// When an Event was last written, according to its managed fields.
+/// The time of the last write of an Event, according to its managed fields.
 fn last_write(event: &Object) -> Option<Timestamp> {
     let Times { metadata } = serde_json::from_slice(event.bytes()).ok()?;
     let entries = metadata.managed_fields.into_iter();

@@ -194,7 +194,7 @@ impl Prepared {
             && cleaned_kinds(base, end).all(|kind| state.has_same_table(base, kind))
     }
 
-    /// The tables of which the write read all objects.
+    /// The tables that the write read completely.
     fn tables(&self) -> impl Iterator<Item = KindId> {
         let kinds = &self.base.kinds;
         let written = self.writes.iter().map(|(kind, _)| *kind);

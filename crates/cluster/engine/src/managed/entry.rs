@@ -62,7 +62,7 @@ impl std::fmt::Display for Manager {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) manager: Manager,
-    /// When the manager last wrote, as RFC 3339 in seconds.
+    /// The time of the manager's last write, as RFC 3339 in seconds.
     pub(crate) time: Option<String>,
     /// `FieldsV1`.
     pub(crate) fields: String,

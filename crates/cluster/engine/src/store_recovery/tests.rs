@@ -16,7 +16,7 @@ use redb::{BackendError, StorageBackend, backends::FileBackend};
 
 use super::*;
 
-/// How much a failed operation has done before it failed.
+/// The part of a failed operation that was done before the failure.
 #[derive(Debug, Clone, Copy)]
 enum Done {
     Nothing,
@@ -134,7 +134,7 @@ fn read(path: &Path) -> (Store, u64, Content) {
     (store, revision, found)
 }
 
-/// A store whose file operations fail as `faults` says.
+/// A store whose file operations fail as `faults` determines.
 fn open(path: &Path, faults: &Arc<Faults>) -> (RecoveringStore, Content) {
     let (store, revision, content) = read(path);
     drop(store);

@@ -182,7 +182,7 @@ async fn acknowledged_writes_survive_a_kill_and_no_write_is_partial() {
     let path = folder.path().join("store.redb");
     let (mut made, mut deleting, mut deleted) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut newest = 0;
-    // Twice with the same file: the second start finds what a kill left.
+    // Twice with the same file: the second start finds the file after a kill.
     for lines in [300, 0] {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([

@@ -1,4 +1,4 @@
-//! Deletion of custom kinds, and what remains.
+//! Deletion of custom kinds, and the remaining objects.
 
 use std::{path::Path, time::Duration};
 

@@ -29,7 +29,7 @@ pub enum Kind {
 pub enum ApiVersion {
     /// Always served.
     V1,
-    /// Served if the definition says so.
+    /// Served if the definition serves it.
     V2,
 }
 

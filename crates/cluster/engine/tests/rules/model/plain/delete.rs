@@ -74,7 +74,7 @@ pub(super) fn delete(
     (last.clone(), vec![Step::gone(key, old, last)])
 }
 
-/// The finalizers with the one for the propagation policy.
+/// The finalizers, including the finalizer for the propagation policy.
 fn with_policy(kind: Kind, held: &[String], propagation: Option<Propagation>) -> Vec<String> {
     let has = |name: &str| held.iter().any(|held| held == name);
     let policy = match propagation {
