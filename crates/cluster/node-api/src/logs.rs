@@ -72,7 +72,7 @@ pub struct PodLogs {
     pub pod: String,
     /// The pod's uid.
     pub uid: String,
-    /// When the pod was created.
+    /// The time at which the pod was created.
     pub created: Option<Timestamp>,
     /// The pod's labels.
     pub labels: BTreeMap<String, String>,
@@ -82,7 +82,7 @@ pub struct PodLogs {
     pub controller: LogOwner,
     /// The object whose removal also removes the logs: the Job, or its controller.
     pub owner: LogOwner,
-    /// When the node removed the pod; `None` while the pod exists.
+    /// The time at which the node removed the pod; `None` while the pod exists.
     pub deleted: Option<Timestamp>,
     /// The reason why the logs no longer exist, if the node removed them before their owner was
     /// removed.
