@@ -45,7 +45,7 @@ pub enum SettleError {
         "the cluster has not settled within {timeout:?}: {pending}; set a longer timeout, or wait for the state of an object"
     )]
     Timeout {
-        /// How long the wait lasted.
+        /// The duration of the wait.
         timeout: Duration,
         /// The work that the components had to do.
         pending: String,

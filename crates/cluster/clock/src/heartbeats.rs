@@ -10,7 +10,7 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::Clock;
 
-/// When the next heartbeat of each component is due.
+/// The times at which the next heartbeat of each component is due.
 #[derive(Debug, Default)]
 pub(crate) struct Heartbeats(watch::Sender<Table>);
 

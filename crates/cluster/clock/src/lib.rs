@@ -134,8 +134,8 @@ impl Clock {
         begin + duration.min(FAR_FUTURE)
     }
 
-    /// How much later than calculated from [`Clock::now`] a timer must be set to find that
-    /// the calculated time has passed. Timers of the system have another clock than its time.
+    /// The margin to add to a timer that was calculated from [`Clock::now`], so that the calculated
+    /// time has passed when the timer fires. The system's timers and its time use different clocks.
     #[must_use]
     pub fn margin(&self) -> Duration {
         match self.is_manual() {
