@@ -15,9 +15,9 @@ use crate::{
 pub struct End {
     /// The process ID.
     pub pid: u32,
-    /// When the process started, in clock ticks since boot.
+    /// The time at which the process started, in clock ticks since boot.
     pub process_start: u64,
-    /// When the cluster was asked to stop.
+    /// The time at which the cluster was asked to stop.
     pub at: jiff::Timestamp,
     /// The command or signal that stopped it, for example `longshore down` or
     /// `SIGTERM`.

@@ -104,8 +104,8 @@ impl Write for ClusterLog {
                 let _ = writeln!(self.file, "the log cannot be rotated: {error}");
             }
         }
-        // Errors are never returned: tracing would report them on standard error, which is the same
-        // file, and panic.
+        // Errors are never returned: the tracing subscriber would report them on standard error,
+        // which is the same file, and panic.
         if self.write_line(line).is_err() {
             self.missing = self.missing.saturating_add(1);
         }

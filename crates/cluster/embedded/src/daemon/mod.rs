@@ -36,5 +36,5 @@ use std::time::Duration;
 
 /// The timeout for a cluster to become ready, or to stop after SIGTERM.
 const TRANSITION_TIMEOUT: Duration = Duration::from_secs(20);
-/// How often files and locks are checked while waiting.
+/// Interval at which files and locks are checked while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(3);

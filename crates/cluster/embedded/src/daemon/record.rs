@@ -17,10 +17,10 @@ use crate::{
 pub struct Record {
     /// The process ID.
     pub pid: u32,
-    /// When the process started, in clock ticks since boot. It distinguishes the
+    /// The time at which the process started, in clock ticks since boot. It distinguishes the
     /// process from a later one with the same ID.
     pub process_start: u64,
-    /// When the cluster became ready.
+    /// The time at which the cluster became ready.
     pub started: jiff::Timestamp,
     /// The URL of the endpoint.
     pub url: String,
