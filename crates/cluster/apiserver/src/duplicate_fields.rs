@@ -1,5 +1,5 @@
-//! Duplicate fields in a request body: the last value counts. `fieldValidation` decides if they
-//! cause a warning, are rejected, or are ignored.
+//! Duplicate fields in a request body: the last value counts. `fieldValidation` decides whether
+//! they cause a warning, are rejected, or are ignored.
 
 use bytes::Bytes;
 use longshore_engine::{FieldValidation, WriteOptions};

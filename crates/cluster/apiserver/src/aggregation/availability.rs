@@ -1,4 +1,4 @@
-//! Decides if an APIService is available, apart from the request to its server.
+//! Decides whether an APIService is available, apart from the request to its server.
 
 use serde_json::{Value, json};
 

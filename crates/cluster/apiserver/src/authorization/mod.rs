@@ -1,6 +1,6 @@
-//! Authorization: decides if an authenticated user may send a request. Members of `system:masters`
-//! may send all requests; for nodes, the node authorizer decides first; roles and role bindings
-//! (RBAC) decide for all others.
+//! Authorization: decides whether an authenticated user may send a request. Members of
+//! `system:masters` may send all requests; for nodes, the node authorizer decides first; roles and
+//! role bindings (RBAC) decide for all others.
 
 mod attributes;
 mod escalation;
@@ -137,7 +137,7 @@ impl Authorizer {
         self.mode
     }
 
-    /// Decides if a user may send a request.
+    /// Decides whether a user may send a request.
     pub(crate) fn decide(&self, user: &User, request: &Attributes) -> Decision {
         if self.allows_everything(user) {
             return Decision::allowed(String::new());

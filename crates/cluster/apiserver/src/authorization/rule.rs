@@ -1,4 +1,4 @@
-//! Rules of roles: decides if a rule allows a request, and if rules cover others.
+//! Rules of roles: decides whether a rule allows a request, and whether rules cover others.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

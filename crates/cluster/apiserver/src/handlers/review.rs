@@ -140,7 +140,7 @@ impl Review {
     }
 }
 
-/// Decides if a user may send the request that a review describes.
+/// Decides whether a user may send the request that a review describes.
 async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, StatusError> {
     let (attributes, problem) = attributes(spec);
     let authorizer = &call.shared.authorizer;

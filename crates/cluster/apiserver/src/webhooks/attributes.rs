@@ -80,7 +80,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// The authorizer, and the question if the user may send this request.
+    /// The authorizer, and the question whether the user may send this request.
     pub(super) fn authorization(&self) -> (Arc<dyn Authorizer>, AccessRequest) {
         let request = AccessRequest {
             group: self.resource.group.clone(),

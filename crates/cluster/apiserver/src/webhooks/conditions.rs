@@ -1,4 +1,4 @@
-//! Match conditions of webhooks: CEL expressions that decide if a webhook is called. Match
+//! Match conditions of webhooks: CEL expressions that decide whether a webhook is called. Match
 //! conditions of webhooks are evaluated only here.
 
 use longshore_cel::{AdmissionInputs, Matched};
@@ -13,8 +13,8 @@ use super::{
 /// Returns true if the conditions of a webhook match a request.
 ///
 /// # Errors
-/// A condition has no value. The webhook's failure policy decides if the request is refused, or the
-/// webhook is not called.
+/// A condition has no value. The webhook's failure policy decides whether the request is refused or
+/// the webhook is not called.
 pub(super) fn matches(
     webhook: &Webhook,
     operation: Operation,

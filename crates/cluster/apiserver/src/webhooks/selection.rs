@@ -1,4 +1,4 @@
-//! Decides if a webhook is called for a request, and in which version.
+//! Decides whether a webhook is called for a request, and in which version.
 
 use longshore_engine::{Engine, Error, Subject};
 

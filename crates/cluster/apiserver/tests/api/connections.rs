@@ -156,7 +156,7 @@ async fn slow_senders() {
     assert_eq!(other.status(), 200);
     half.shutdown().await.unwrap();
     let mut answer = String::new();
-    // The side that closes first decides if the client gets a response. It is never a success.
+    // The side that closes first decides whether the client gets a response. It is never a success.
     let _ = half.read_to_string(&mut answer).await;
     assert!(!answer.starts_with("HTTP/1.1 2"), "{answer}");
     let objects = running.get(b"http/1.1", "localhost", CONFIG_MAPS, "secret");

@@ -138,7 +138,7 @@ impl Index {
         (rules, errors)
     }
 
-    /// Decides if a user may send a request.
+    /// Decides whether a user may send a request.
     pub(crate) fn decide(&self, user: &User, request: &Attributes) -> super::Decision {
         if user.is_master() {
             return super::Decision::allowed(String::new());

@@ -27,7 +27,7 @@ struct Source {
     watch: Option<Watch>,
     /// Removes all objects of the kind.
     clear: fn(&mut Graph),
-    /// Records the last state of an object, and if it exists.
+    /// Records the last state of an object. The flag is true if the object still exists.
     record: fn(&mut Graph, &Object, bool),
 }
 

@@ -52,7 +52,7 @@ impl NodeAuthorizer {
         }
     }
 
-    /// Decides if a node may send a request.
+    /// Decides whether a node may send a request.
     pub(super) fn decide(&self, node: &str, request: &Attributes) -> Verdict {
         rules::decide(node, request, |related, namespace, name| {
             self.is_related(node, related, (namespace, name))

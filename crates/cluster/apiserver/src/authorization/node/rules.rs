@@ -48,8 +48,8 @@ struct Request<'a, F> {
     is_related: F,
 }
 
-/// Decides if a node may send a request. `is_related` returns true if an object, given by namespace
-/// and name, is related to the node.
+/// Decides whether a node may send a request. `is_related` returns true if an object, given by
+/// namespace and name, is related to the node.
 pub(super) fn decide(
     node: &str,
     request: &Attributes,
