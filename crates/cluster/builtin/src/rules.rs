@@ -106,7 +106,7 @@ pub enum Admission {
     SingleDefault,
     /// New pods get the values of their PriorityClass and RuntimeClass.
     PodClasses,
-    /// New claims get the default StorageClass. The class decides if a claim can be expanded.
+    /// New claims get the default StorageClass. The class decides whether a claim can be expanded.
     ClaimClass,
 }
 

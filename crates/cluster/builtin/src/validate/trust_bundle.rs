@@ -14,7 +14,7 @@ use crate::{cause::Cause, json::Object};
 
 /// The maximum size of `spec.trustBundle` in bytes.
 const MAX_SIZE: usize = 1 << 20;
-/// The extension that shows if the certificate belongs to a certificate authority.
+/// The extension that shows whether the certificate belongs to a certificate authority.
 const BASIC_CONSTRAINTS: &[u64] = &[2, 5, 29, 19];
 
 pub(crate) fn object(object: &Object, causes: &mut CauseList) {

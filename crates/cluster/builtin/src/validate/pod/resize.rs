@@ -15,7 +15,7 @@ const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 const RESIZABLE: [&str; 2] = ["cpu", "memory"];
 const LISTS: [&str; 2] = ["requests", "limits"];
 
-/// Validates a container's `resizePolicy`, which decides if a resize restarts the container.
+/// Validates a container's `resizePolicy`, which decides whether a resize restarts the container.
 pub(super) fn policies(spec: &Object, container: &Object, path: &str, causes: &mut CauseList) {
     let path = below(path, "resizePolicy");
     let never = json::text(spec, "restartPolicy") == "Never";
