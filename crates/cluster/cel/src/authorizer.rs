@@ -40,7 +40,7 @@ pub struct AccessDecision {
     pub reason: String,
 }
 
-/// Decides if users may send requests.
+/// Decides whether users may send requests.
 pub trait Authorizer: Debug + Send + Sync {
     /// Decides about a request.
     fn decide(&self, request: &AccessRequest) -> AccessDecision;
