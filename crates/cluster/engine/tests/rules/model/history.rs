@@ -154,7 +154,7 @@ impl History {
             Some(asked) => asked..=asked,
             None => note.before..=note.after,
         };
-        // The current state decides if a kind is served, not the requested state.
+        // The current state decides whether a kind is served, not the requested state.
         let expected = |revision| match note.asked {
             Some(_) => read(self.state(revision), revision, record),
             None => effect(self.state(revision), revision, record),
