@@ -11,17 +11,17 @@ use longshore_model::{KindInfo, kind::BUILTIN};
 
 use crate::progress;
 
-/// One cache for each kind, so that each kind is watched once.
+/// Caches of all kinds, so that each kind is watched only once.
 #[derive(Debug)]
 pub(crate) struct Caches {
-    /// The time by which controllers decide.
+    /// The clock of all controllers.
     pub(crate) clock: Clock,
     pub(crate) pods: Cache<Pod>,
     pub(crate) nodes: Cache<Node>,
     pub(crate) jobs: Cache<Job>,
     pub(crate) namespaces: Cache<Namespace>,
     pub(crate) service_accounts: Cache<ServiceAccount>,
-    /// The other kinds that can own objects or be owned: all except Events.
+    /// The other kinds that can have owners or dependents: all except Events.
     pub(crate) others: Vec<(Arc<KindInfo>, Cache<Any>)>,
 }
 
@@ -37,15 +37,15 @@ impl Caches {
             let kind = Arc::new(kind.clone());
             let view = cluster.view_of::<Any>(kind.clone());
             match view.cache().await {
-                // Another release of Kubernetes does not serve the kind.
+                // A different release of Kubernetes may not serve the kind.
                 Err(error) if error.is_not_found() => Ok(None),
                 cache => Ok::<_, Error>(Some((kind, cache?))),
             }
         });
         let others = futures::future::try_join_all(others).await?;
         let others = others.into_iter().flatten().collect();
-        // Owners come before the objects they own, so that a controller that sees a
-        // pod already knows its Job.
+        // Owners are listed before their dependents, so that a controller that sees a pod already
+        // knows its Job.
         let jobs = cluster.jobs().cache().await?;
         Ok(Self {
             clock,
@@ -82,7 +82,7 @@ impl Caches {
         self.other("CronJob")
     }
 
-    /// Returns the kind and its cache, if it is one of the other kinds.
+    /// Returns a kind and its cache, if it is one of the other kinds.
     pub(crate) fn of(&self, group: &str, kind: &str) -> Option<&(Arc<KindInfo>, Cache<Any>)> {
         let mut others = self.others.iter();
         others.find(|(info, _)| info.gvk.group == group && info.gvk.kind == kind)

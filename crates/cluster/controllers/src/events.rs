@@ -1,5 +1,5 @@
-//! Records what controllers do as Events. Repeated events are counted, and their
-//! number is limited.
+//! Records the actions of controllers as Events. Repeated events are counted, and their number is
+//! limited.
 
 use std::{borrow::Cow, collections::HashMap, time::Duration};
 
@@ -27,18 +27,18 @@ impl Severity {
     }
 }
 
-/// The object that an event is about.
+/// The object of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Subject {
-    /// `v1`, `batch/v1`.
+    /// The API version, such as `v1` or `batch/v1`.
     pub(crate) api_version: Cow<'static, str>,
-    /// `Pod`, `Job`.
+    /// The kind, such as `Pod` or `Job`.
     pub(crate) kind: Cow<'static, str>,
-    /// Namespace.
+    /// The object's namespace.
     pub(crate) namespace: String,
-    /// Name.
+    /// The object's name.
     pub(crate) name: String,
-    /// Uid.
+    /// The object's UID.
     pub(crate) uid: String,
 }
 
@@ -51,7 +51,7 @@ struct PendingEvent {
     message: String,
 }
 
-/// An event in the queue, which is work until it is written.
+/// An event in the queue, with pending work for the clock until the event is written.
 type Queued = (PendingEvent, Busy);
 
 /// Sends events to a [`Writer`]. Never waits: events are dropped if the server is

@@ -11,12 +11,12 @@ use std::{
 use futures::FutureExt;
 use tokio::time::{Instant, sleep};
 
-/// The delay before a controller restarts after its first panic. Each further panic
-/// doubles it.
+/// The delay before a controller restarts after the first panic. Each further panic doubles the
+/// delay.
 const INITIAL_RESTART_DELAY: Duration = Duration::from_secs(1);
 /// The maximum restart delay.
 const MAX_RESTART_DELAY: Duration = Duration::from_secs(60);
-/// If a controller runs this long without a panic, the restart delay is reset.
+/// The time without a panic after which the restart delay is reset.
 const RESET_DELAY_AFTER: Duration = Duration::from_secs(300);
 
 /// Awaits `work` and converts a panic into an error with the panic's message.
@@ -48,8 +48,8 @@ pub(crate) fn change(what: &'static str, key: &dyn Debug, work: &mut dyn FnMut()
     }
 }
 
-/// Runs a controller. Restarts it if it panics outside of its work on a single
-/// object. It then reads its caches from the beginning.
+/// Runs a controller. Restarts it if it panics outside of the processing of a single object. The
+/// controller then reads its caches from the beginning.
 pub(crate) async fn supervised<T: Future<Output = ()>>(what: &'static str, run: impl Fn() -> T) {
     supervised_from(INITIAL_RESTART_DELAY, what, run).await;
 }

@@ -1,25 +1,25 @@
-//! Namespace and name, the keys of work queues.
+//! Namespaces and names, the keys of work queues.
 
 use std::fmt;
 
 use longshore_client::{Item, Object};
 
-/// Namespace and name of a namespaced object.
+/// The namespace and name of an object.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
-    /// Its namespace.
+    /// The namespace; empty for cluster-scoped objects.
     pub(crate) namespace: String,
-    /// Its name.
+    /// The name.
     pub(crate) name: String,
 }
 
 impl Key {
-    /// The key of an item.
+    /// Returns the key of an item.
     pub(crate) fn of<K: Object>(item: &Item<K>) -> Self {
         Self::new(item.namespace().unwrap_or_default(), item.name())
     }
 
-    /// A key from its parts.
+    /// Creates a key from a namespace and a name.
     pub(crate) fn new(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),

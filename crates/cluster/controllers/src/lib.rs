@@ -80,7 +80,7 @@ pub use crate::{
 
 use crate::{caches::Caches, events::Recorder, guard::supervised, job::BackoffLimits};
 
-/// Starts a controller. It is called again after a panic.
+/// Starts a controller. Called again after a panic.
 type Run = Box<dyn Fn(Cluster, Arc<Caches>, Recorder) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Settings that differ from Kubernetes, mainly for tests.
@@ -90,39 +90,37 @@ pub struct Options {
     /// The delay before a Job replaces its first failed pod. Each further failure
     /// doubles it. The default is 10 seconds.
     pub first_pod_backoff: Duration,
-    /// The maximum of this delay. The default is 10 minutes.
+    /// The maximum delay before a Job replaces a failed pod. The default is 10 minutes.
     pub longest_pod_backoff: Duration,
     /// The CA certificate of the API server, in PEM. Each namespace gets it in the
     /// ConfigMap `kube-root-ca.crt`. The default is none.
     pub root_ca: Option<String>,
-    /// How often pods are checked for being orphaned. The default is 20 seconds.
+    /// The interval at which orphaned pods are searched. The default is 20 seconds.
     pub pod_check_interval: Duration,
-    /// How long a node must be missing before its pods are deleted. The default is 40
-    /// seconds.
+    /// The time after which pods of a missing node are deleted. The default is 40 seconds.
     pub missing_node_delay: Duration,
-    /// How often nodes are checked for reports. The default is 5 seconds.
+    /// The interval at which the reports of nodes are checked. The default is 5 seconds.
     pub node_check_interval: Duration,
-    /// How long a node may be silent before its state is unknown. The default is 50
-    /// seconds, and 60 seconds for a node that has not reported yet.
+    /// The time without a report after which a node's state is unknown. The default is 50 seconds,
+    /// or 60 seconds for a node that has not reported yet.
     pub silent_node_delay: Option<Duration>,
-    /// How often the metrics of a HorizontalPodAutoscaler are read. The default is 15
+    /// The interval at which the metrics of a HorizontalPodAutoscaler are read. The default is 15
     /// seconds.
     pub autoscaler_interval: Duration,
-    /// Where volumes are made for the claims of the StorageClass `standard`. The
-    /// default is none: claims only get volumes that others create.
+    /// The location of volumes for claims of the StorageClass `standard`. By default, no volumes
+    /// are provisioned.
     pub local_volumes: Option<LocalVolumes>,
-    /// Signs the tokens of Secrets for service accounts. The default is none: the
-    /// Secrets stay without tokens.
+    /// Signs the tokens of Secrets for service accounts. By default, the Secrets get no tokens.
     pub token_signer: Option<TokenSigner>,
-    /// True to publish the addresses of Services as IPAddresses. The API server of Kubernetes
-    /// does so itself. The default is true.
+    /// True to publish the addresses of Services as IPAddresses, which Kubernetes' API server does
+    /// itself. The default is true.
     pub service_addresses: bool,
     /// True to keep the default FlowSchemas and PriorityLevelConfigurations, and to write the
-    /// status of FlowSchemas. The API server of Kubernetes does so itself. The default is true.
+    /// status of FlowSchemas, which Kubernetes' API server does itself. The default is true.
     pub flow_control: bool,
-    /// Signs CertificateSigningRequests. The default is none: they are only stored.
+    /// Signs CertificateSigningRequests. By default, they are only stored.
     pub signer: Option<Signer>,
-    /// The time by which the controllers decide. The default is the system's clock.
+    /// The clock of the controllers. The default is the system's clock.
     pub clock: Clock,
 }
 
@@ -155,7 +153,7 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// Starts all controllers of a cluster. Returns when their caches are filled.
+    /// Starts all controllers of a cluster. Returns after their caches are filled.
     ///
     /// # Errors
     /// An initial list failed.
@@ -171,7 +169,8 @@ impl Controllers {
         cluster: Cluster,
         options: Options,
     ) -> BoxFuture<'static, Result<Self, Error>> {
-        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        // Boxed, so that the future is compiled in this crate instead of in each crate that awaits
+        // it.
         Box::pin(Self::begin(cluster, options))
     }
 

@@ -25,7 +25,7 @@ pub(crate) trait Parent {
     /// The resourceVersion, if it is a number.
     fn version(&self) -> Option<u64>;
 
-    /// Returns true if it selects pods with these labels.
+    /// Returns true if the object selects pods with these labels.
     fn selects(&self, labels: &BTreeMap<String, String>) -> bool;
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Store<W> {
     owned: HashMap<String, BTreeSet<Key>>,
     /// The pods without a controller.
     orphans: BTreeSet<Key>,
-    /// By the UID of an object that is creating pods: the UIDs of pods that were
-    /// deleted meanwhile. The response to their creation may arrive later.
+    /// By the UID of an object that is creating pods, the UIDs of pods that were deleted in the
+    /// meantime. The response to their creation may arrive later.
     deleted: HashMap<String, HashSet<String>>,
 }
 
@@ -55,12 +55,12 @@ impl<W> Default for Store<W> {
     }
 }
 
-/// Whether a version is older than the known version of the same object.
+/// Returns true if a version is older than the known version of the same object.
 pub(crate) fn is_older(new: Option<u64>, known: Option<u64>) -> bool {
     new.zip(known).is_some_and(|(new, known)| new < known)
 }
 
-/// The entries of a namespace.
+/// Returns the entries of a namespace.
 pub(crate) fn in_namespace<'a, T>(
     map: &'a BTreeMap<Key, T>,
     namespace: &'a str,

@@ -1,5 +1,5 @@
-//! What the controllers of ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets read of a
-//! pod.
+//! The fields of a pod that the controllers of ReplicaSets, ReplicationControllers, StatefulSets
+//! and DaemonSets read.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,12 +12,12 @@ use crate::{
     pod_fields::{ContainerStatus, PodFields, Spec, Status},
 };
 
-/// The phase of a pod, in the order of the deletion of surplus pods.
+/// The phase of a pod, in the order in which surplus pods are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// Not started.
     Pending,
-    /// The node does not report its state.
+    /// The node does not report the pod's state.
     Unknown,
     /// Started.
     Running,
@@ -30,13 +30,13 @@ pub(crate) enum Phase {
 /// A pod's controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// Its name.
+    /// The controller's name.
     pub(crate) name: String,
-    /// Its uid.
+    /// The controller's UID.
     pub(crate) uid: String,
 }
 
-/// A pod, as far as these controllers need it.
+/// The fields of a pod that these controllers read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodFacts {
     /// Namespace and name.
@@ -47,25 +47,25 @@ pub(crate) struct PodFacts {
     pub(crate) version: Option<u64>,
     /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Its controller.
+    /// The pod's controller.
     pub(crate) owner: Option<Owner>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// True if it is being deleted, or its deletion has been requested.
+    /// True if the pod is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
     /// The node; empty if it is not scheduled.
     pub(crate) node: String,
-    /// The node that its required affinity names.
+    /// The node that the required affinity names.
     pub(crate) pinned: Option<String>,
-    /// Set if the condition Ready is True: the transition time, if there is one.
+    /// Set if the condition Ready is True, with the transition time if the condition has one.
     pub(crate) ready: Option<Option<Timestamp>>,
-    /// When it was created.
+    /// The creation time.
     pub(crate) created: Option<Timestamp>,
-    /// The names of its volumes from claims, and of the claims.
+    /// The names of the volumes from claims, with the names of the claims.
     pub(crate) claims: BTreeMap<String, String>,
     /// The maximum number of restarts of a container, and of a sidecar.
     pub(crate) restarts: (i32, i32),
-    /// `controller.kubernetes.io/pod-deletion-cost`.
+    /// The value of `controller.kubernetes.io/pod-deletion-cost`.
     pub(crate) cost: i32,
 }
 
@@ -123,27 +123,27 @@ impl PodFacts {
         }
     }
 
-    /// Returns true if it has not ended and is not being deleted.
+    /// Returns true if the pod has not ended and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         !self.has_ended() && !self.deleting
     }
 
-    /// Returns true if it is being deleted and has not ended.
+    /// Returns true if the pod is being deleted and has not ended.
     pub(crate) fn is_terminating(&self) -> bool {
         !self.has_ended() && self.deleting
     }
 
-    /// Returns true if all its containers have ended.
+    /// Returns true if all containers have ended.
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Succeeded | Phase::Failed)
     }
 
-    /// Returns true if its condition Ready is True.
+    /// Returns true if the condition Ready is True.
     pub(crate) fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Returns true if it has been ready for long enough.
+    /// Returns true if the pod has been ready for `min_ready_seconds`.
     pub(crate) fn is_available(&self, min_ready_seconds: u32, now: Timestamp) -> bool {
         self.is_ready()
             && (min_ready_seconds == 0
@@ -171,7 +171,7 @@ fn restarts(spec: &Spec, status: &Status) -> (i32, i32) {
     (most(containers).unwrap_or(0), most(sidecars).unwrap_or(0))
 }
 
-/// Returns the node that the required affinity names, as the pods of DaemonSets have it.
+/// Returns the node that the required affinity names, in the format of DaemonSets' pods.
 fn pinned(affinity: &Affinity) -> Option<String> {
     let required = affinity
         .node_affinity
@@ -189,7 +189,7 @@ fn pinned(affinity: &Affinity) -> Option<String> {
     }
 }
 
-/// Returns when the next pod will have been ready for long enough.
+/// Returns the time at which the next pod will have been ready for long enough.
 pub(crate) fn next_available<'a>(
     pods: impl IntoIterator<Item = &'a PodFacts>,
     min_ready_seconds: u32,

@@ -1,11 +1,11 @@
-//! The fields of a pod that the controllers of workloads read. The controllers read each pod
-//! that changes: decoding it whole would take several times as long.
+//! The fields of a pod that the controllers of workloads read. These controllers decode each pod
+//! that changes, and decoding all fields would take several times as long.
 
 use k8s_openapi::api::core::v1::{Affinity, ContainerState, PodCondition};
 use longshore_model::ObjectMeta;
 use serde::Deserialize;
 
-/// A pod, as far as the controllers of workloads need it.
+/// The fields of a pod that the controllers of workloads read.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct PodFields {
@@ -61,7 +61,7 @@ pub(crate) struct ContainerStatus {
 }
 
 impl Status {
-    /// Its condition Ready, if it is True.
+    /// Returns the condition Ready if it is True.
     pub(crate) fn ready(&self) -> Option<&PodCondition> {
         let mut conditions = self.conditions.iter().flatten();
         conditions.find(|one| one.type_ == "Ready" && one.status == "True")

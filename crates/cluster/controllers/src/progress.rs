@@ -1,5 +1,4 @@
-//! Whether controllers have processed the changes of a kind, as work that a manual clock
-//! reports.
+//! Reports unprocessed changes of a kind as pending work to a manual clock.
 
 use std::sync::{Arc, Weak};
 
@@ -7,8 +6,8 @@ use longshore_client::{Cache, Object, kinds::Any};
 use longshore_clock::{Clock, Component, Newest};
 use longshore_model::KindInfo;
 
-/// Why the changes of a kind have not been processed: its cache has not received them, or
-/// its subscribers are not done with them.
+/// Returns the reason why changes of a kind are unprocessed, if they are: the cache has not
+/// received them, or its subscribers have not processed them.
 pub(crate) fn pending<K: Object>(
     group: &str,
     kind: &str,
@@ -22,7 +21,7 @@ pub(crate) fn pending<K: Object>(
     (!cache.is_delivered()).then(|| format!("changes of kind {kind} have not been processed"))
 }
 
-/// A cache of a kind that exists only for a time.
+/// The cache of a kind that exists only for a time.
 #[derive(Debug)]
 struct Temporary {
     kind: Arc<KindInfo>,

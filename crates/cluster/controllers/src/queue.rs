@@ -1,6 +1,5 @@
-//! A work queue: each key is queued once, no two workers process the same key, and
-//! errors are retried with backoff and jitter. A panic on a key counts as an error
-//! of that key.
+//! A work queue. Each key is queued once, no two workers process the same key, and errors are
+//! retried with backoff and jitter. A panic on a key counts as an error of that key.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, VecDeque},
@@ -26,11 +25,11 @@ const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// The maximum delay that a worker can request. Objects can contain arbitrarily
 /// large numbers of seconds.
 const MAX_REQUEUE_DELAY: Duration = Duration::from_hours(24);
-/// A retry that is due within this time, by the system's clock, is work that is pending. After
-/// many errors, the delays are longer.
+/// Retries within this time, by the system's clock, are pending work. After many errors, the delays
+/// are longer.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Keys for later times.
+/// Keys to process at later times.
 #[derive(Debug)]
 struct Later<K> {
     keys: BTreeSet<(Instant, K)>,
@@ -45,7 +44,7 @@ impl<K: Clone + Eq + Hash + Ord> Later<K> {
         }
     }
 
-    /// Adds a key. If it is already there, the earlier time applies.
+    /// Adds a key. If the queue contains the key, the earlier time applies.
     fn add(&mut self, key: K, at: Instant) {
         match self.due.get(&key) {
             Some(sooner) if *sooner <= at => return,
@@ -72,15 +71,15 @@ impl<K: Clone + Eq + Hash + Ord> Later<K> {
         self.keys.first().map(|(at, _)| *at)
     }
 
-    /// The first key, if it is due.
+    /// Returns the first key if it is due.
     fn due(&self, now: Instant) -> Option<&K> {
         let first = self.keys.first().filter(|(at, _)| *at <= now);
         first.map(|(_, key)| key)
     }
 }
 
-/// A time of the cluster's clock, and of the system's. They are the same unless tests
-/// advance the clock.
+/// The same moment on the cluster's clock and on the system's clock. The two differ only if tests
+/// advance the cluster's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Times<T> {
     clock: T,
@@ -95,12 +94,12 @@ struct State<K> {
     busy: HashSet<K>,
     /// Keys that were added while a worker processed them.
     dirty: HashSet<K>,
-    /// By the cluster's clock.
+    /// Keys with delays of the cluster's clock.
     later: Later<K>,
-    /// By the system's clock, if the cluster's is another.
+    /// Keys with delays of the system's clock, if the cluster has a different clock.
     retries: Later<K>,
     errors: HashMap<K, u32>,
-    /// Grows with each change of the keys.
+    /// Incremented with each change of the keys.
     steps: u64,
 }
 
@@ -118,7 +117,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
-    /// A key that is processed, or is to be processed now.
+    /// Returns a key that is being processed or is due.
     fn pending(&self, now: Times<Instant>) -> Option<&K> {
         let key = self.busy.iter().next();
         let key = key.or_else(|| self.ready.front());
@@ -135,7 +134,7 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
         }
     }
 
-    /// Returns the next key to process, or the times when the next keys are due.
+    /// Returns the next key to process, or the times at which the next keys are due.
     fn take(&mut self, now: Times<Instant>) -> Result<K, Times<Option<Instant>>> {
         while let Some(key) = self.later.take(now.clock) {
             self.add(key);
@@ -178,10 +177,10 @@ impl<K: Clone + Eq + Hash + Ord> State<K> {
 pub(crate) enum Next {
     /// Nothing to do until something changes.
     Done,
-    /// Process the key again after this delay of the cluster's clock.
+    /// Process the key again after this delay, by the cluster's clock.
     After(Duration),
-    /// Process the key again after this delay of the system's clock: it waits for a cache,
-    /// or checks something again.
+    /// Process the key again after this delay, by the system's clock, because it waits for a cache
+    /// or for another check.
     Retry(Duration),
 }
 
@@ -192,11 +191,11 @@ pub(crate) struct Queue<K> {
     wake: Notify,
 }
 
-/// The keys of a queue, whose processing a manual clock reports as pending work.
+/// The keys of a queue. A manual clock reports their processing as pending work.
 #[derive(Debug)]
 struct Keys<K> {
     state: Mutex<State<K>>,
-    /// The name of the controller, once it works.
+    /// The name of the controller, set when it starts to work.
     what: OnceLock<&'static str>,
     clock: Clock,
 }
@@ -336,8 +335,8 @@ impl<K: Clone + Debug + Eq + Hash + Ord + Send + 'static> Queue<K> {
         self.release(key, begin, next);
     }
 
-    /// Ends the processing of the key, which began at `begin`. It is queued again after the
-    /// delay, or when it is added.
+    /// Ends the processing of a key that began at `begin`. The key is queued again after the delay,
+    /// or when it is added.
     fn release(&self, key: K, begin: Instant, next: Next) {
         let mut state = self.keys.state.lock();
         match next {
@@ -411,8 +410,8 @@ mod tests {
         }
     }
 
-    /// Delays are those of a manual clock, also if it is advanced while a key is processed.
-    /// Errors are retried although it stands still.
+    /// Delays are measured by a manual clock, even if it is advanced while a key is processed.
+    /// Errors are retried although the manual clock stands still.
     #[tokio::test]
     async fn delays_are_those_of_a_manual_clock() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);
@@ -436,7 +435,7 @@ mod tests {
         assert_eq!(queue.next().await, "second");
     }
 
-    /// `activeDeadlineSeconds: 9223372036854775807` leads to such a delay.
+    /// `activeDeadlineSeconds: 9223372036854775807` results in such a delay.
     #[tokio::test]
     async fn the_queue_limits_long_delays() {
         let queue = Queue::new(&Clock::system());
@@ -511,7 +510,7 @@ mod tests {
         }
         assert_eq!(state.failed(&"a", 1.0), MAX_BACKOFF);
     }
-    /// A key is pending work while it is ready or processed, and when it is due.
+    /// A key is pending work while it is due, queued or processed.
     #[tokio::test]
     async fn keys_that_are_due_are_pending_work() {
         let clock = Clock::manual(jiff::Timestamp::UNIX_EPOCH);

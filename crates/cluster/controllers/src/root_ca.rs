@@ -87,8 +87,8 @@ async fn publish(
         },
     };
     match done {
-        // The namespace is terminating, or another client was faster. The caches
-        // will show the new state.
+        // The namespace is terminating, or another client created the ConfigMap first. The caches
+        // will report the new state.
         Err(error)
             if error.is_already_exists() || error.is_not_found() || error.code() == Some(403) =>
         {

@@ -2,7 +2,7 @@
 
 use longshore_model::selector::StructuredSelector;
 
-/// A selector as Kubernetes' components print it.
+/// Returns a selector in the format of Kubernetes' components.
 pub(crate) fn printed(selector: &StructuredSelector) -> String {
     let mut text = "&LabelSelector{MatchLabels:map[string]string{".to_owned();
     for (key, value) in &selector.match_labels {

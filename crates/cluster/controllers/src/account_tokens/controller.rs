@@ -39,8 +39,8 @@ struct Controller {
     by_account: Mutex<HashMap<Key, BTreeSet<Key>>>,
 }
 
-/// Runs the controller until its cluster is closed. `certificate` is that of the API
-/// server's CA, in PEM.
+/// Runs the controller until its cluster is closed. `certificate` is the API server's CA
+/// certificate in PEM.
 pub(crate) async fn run(
     cluster: Cluster,
     caches: Arc<Caches>,
@@ -151,8 +151,8 @@ impl Controller {
         done(view.patch(&key.name, &patch).await.map(drop))
     }
 
-    /// The uid of the service account of a Secret, if it exists. The cache may not contain a
-    /// new account.
+    /// Returns the UID of a Secret's service account if the account exists. The cache may not
+    /// contain a new account yet.
     async fn account_uid(
         &self,
         namespace: &str,
@@ -173,7 +173,7 @@ impl Controller {
     }
 }
 
-/// Another client changed or deleted the object: the cache will show it.
+/// Another client changed or deleted the object. The cache will report it.
 fn done(result: Result<(), Error>) -> Result<Next, Error> {
     match result {
         Err(error) if !error.is_conflict() && !error.is_not_found() => Err(error),

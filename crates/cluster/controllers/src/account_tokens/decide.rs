@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use serde::Deserialize;
 
-/// The type of the Secrets.
+/// The type of Secrets for service account tokens.
 const TYPE: &str = "kubernetes.io/service-account-token";
 /// The annotation with the name of the service account.
 pub(super) const ACCOUNT: &str = "kubernetes.io/service-account.name";
-/// The annotation with its uid.
+/// The annotation with the UID of the service account.
 pub(super) const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
-/// The key of the token.
+/// The data key of the token.
 pub(super) const TOKEN: &str = "token";
-/// The key of the API server's CA certificate.
+/// The data key of the API server's CA certificate.
 pub(super) const CA: &str = "ca.crt";
-/// The key of the namespace.
+/// The data key of the namespace.
 pub(super) const NAMESPACE: &str = "namespace";
 
-/// What the controller reads of a Secret.
+/// The fields of a Secret that the controller reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct SecretFacts {
@@ -42,7 +42,7 @@ impl SecretFacts {
             .map_or("", String::as_str)
     }
 
-    /// The name of the service account, if the Secret is for a token.
+    /// Returns the name of the service account if the Secret is for a token.
     pub(super) fn account(&self) -> Option<&str> {
         let name = self.annotation(ACCOUNT);
         (self.r#type == TYPE && !name.is_empty()).then_some(name)
@@ -58,7 +58,7 @@ impl SecretFacts {
         self.metadata.deletion_timestamp.is_some()
     }
 
-    /// The keys that lack their value. `certificate` is the CA certificate in PEM.
+    /// Returns the data keys without a value. `certificate` is the CA certificate in PEM.
     pub(super) fn missing(&self, certificate: Option<&str>) -> Vec<&'static str> {
         let value = |key: &str| {
             let value = self.data.as_ref().and_then(|data| data.get(key));

@@ -2,10 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-/// What a token is about: a service account, and the Secret that contains the token.
+/// The subject of a token: a service account, and the Secret that contains the token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSubject<'a> {
-    /// The namespace of both.
+    /// The namespace of the service account and the Secret.
     pub namespace: &'a str,
     /// The name of the service account.
     pub account: &'a str,
@@ -24,7 +24,7 @@ pub trait AccountTokenSigner: Send + Sync {
     fn sign(&self, subject: &TokenSubject<'_>) -> Result<String, String>;
 }
 
-/// A shared [`AccountTokenSigner`]. Two are equal if they are the same.
+/// A shared [`AccountTokenSigner`]. Two values are equal if they share the same signer.
 #[derive(Clone)]
 pub struct TokenSigner(pub Arc<dyn AccountTokenSigner>);
 

@@ -1,4 +1,4 @@
-//! The kinds that aggregated API servers serve: those of APIServices with a Service.
+//! The kinds that aggregated API servers serve. Such a server is an APIService with a Service.
 
 mod read;
 
@@ -22,7 +22,7 @@ pub(crate) fn services(caches: &Caches) -> Option<&Cache<Any>> {
     Some(services)
 }
 
-/// The version that an APIService registers, if an aggregated API server serves it.
+/// Returns the version that an APIService registers if an aggregated API server serves it.
 pub(crate) fn version(service: &Item<Any>) -> Option<GroupVersion> {
     let spec = service.field::<Value>(&["spec"]).ok()??;
     read::group_version(&spec)

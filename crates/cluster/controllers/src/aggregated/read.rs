@@ -1,5 +1,5 @@
-//! Reads the discovery document. What it says about aggregated API servers comes from
-//! these servers, and is not trusted. Pure.
+//! Reads the discovery document. Its parts about aggregated API servers come from these servers and
+//! are not trusted. Pure.
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::GroupVersion;
 
-/// What aggregated API servers serve.
+/// The kinds and versions of aggregated API servers.
 #[derive(Debug, Default)]
 pub(crate) struct Aggregated {
     /// Each kind in its preferred version.
@@ -36,7 +36,7 @@ impl AggregatedKind {
 }
 
 impl Aggregated {
-    /// The versions whose server does not respond, as Kubernetes reports them.
+    /// Returns the versions whose server does not respond, in Kubernetes' format.
     pub(crate) fn failures(&self) -> Vec<String> {
         let failed = self.failed.iter();
         let failed = failed.map(|(group, version)| format!("{group}/{version}"));
@@ -46,7 +46,7 @@ impl Aggregated {
     }
 }
 
-/// The version that an APIService registers, if a Service serves it.
+/// Returns the version that an APIService registers if a Service serves it.
 pub(super) fn group_version(spec: &Value) -> Option<GroupVersion> {
     let text = |field: &str| spec[field].as_str().unwrap_or_default().to_owned();
     spec["service"]
@@ -70,7 +70,7 @@ struct ResponseKind {
     kind: String,
 }
 
-/// What a document of aggregated discovery says about versions. Servers list the preferred
+/// Reads the given versions from an aggregated discovery document. Servers list the preferred
 /// version of a group first.
 pub(super) fn aggregated(document: &Value, versions: &BTreeSet<GroupVersion>) -> Aggregated {
     let mut found = Aggregated::default();
@@ -102,7 +102,7 @@ pub(super) fn aggregated(document: &Value, versions: &BTreeSet<GroupVersion>) ->
     found
 }
 
-/// Returns true if the names can be parts of paths.
+/// Returns true if the names are valid in paths.
 fn is_valid(resource: &Resource) -> bool {
     name::dns_label("resource", &resource.resource).is_ok()
         && !resource.response_kind.kind.is_empty()

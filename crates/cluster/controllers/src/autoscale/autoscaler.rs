@@ -33,7 +33,7 @@ pub(super) struct Behavior {
     pub(super) down: HPAScalingRules,
 }
 
-/// An autoscaler, as far as the controller needs it.
+/// The fields of an autoscaler that the controller reads.
 #[derive(Debug, Clone)]
 pub(super) struct Autoscaler {
     pub(super) key: Key,
@@ -89,7 +89,7 @@ impl Autoscaler {
         }
     }
 
-    /// The tolerances of its rules.
+    /// Returns the tolerances of the scaling rules.
     pub(super) fn tolerances(&self) -> Tolerances {
         let of = |rules: fn(&Behavior) -> &HPAScalingRules| {
             let rules = self.behavior.as_ref().map(rules);
@@ -103,19 +103,19 @@ impl Autoscaler {
         }
     }
 
-    /// Returns true if it has a metric that does not depend on pods.
+    /// Returns true if a metric does not depend on pods.
     pub(super) fn has_external_metrics(&self) -> bool {
         let mut metrics = self.metrics.iter();
         metrics.any(|metric| matches!(&*metric.type_, "Object" | "External"))
     }
 
-    /// Returns true if it has a metric of the resource usage of pods.
+    /// Returns true if a metric measures the resource usage of pods.
     pub(super) fn needs_usage(&self) -> bool {
         let mut metrics = self.metrics.iter();
         metrics.any(|metric| matches!(&*metric.type_, "Resource" | "ContainerResource"))
     }
 
-    /// Returns true if the last change by the controller has scaled the target to zero.
+    /// Returns true if the controller's last change scaled the target to zero.
     pub(super) fn has_scaled_to_zero(&self) -> bool {
         let conditions = self.status.conditions.iter().flatten();
         let mut conditions = conditions.filter(|one| one.type_ == "ScaledToZero");

@@ -1,5 +1,4 @@
-//! The loop: watches autoscalers, and reconciles each when its spec changes and in
-//! intervals.
+//! The loop: watches autoscalers, and reconciles each one at intervals and when its spec changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,10 +28,10 @@ const NAME: &str = "horizontalpodautoscaler";
 /// The number of workers.
 const WORKERS: usize = 2;
 
-/// When autoscalers are reconciled.
+/// The interval at which autoscalers are reconciled.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
-    /// How often the metrics of an autoscaler are read.
+    /// The interval at which the metrics of an autoscaler are read.
     pub(crate) interval: Duration,
 }
 
@@ -202,11 +201,11 @@ impl Controller {
         compute(autoscaler, &facts, draft)
     }
 
-    /// The pods of the target.
+    /// Returns the pods of the target.
     ///
     /// # Errors
-    /// They are unknown, or another autoscaler scales them, too. The text is that of
-    /// Kubernetes.
+    /// Returns Kubernetes' message if the pods are unknown or if another autoscaler also scales
+    /// them.
     fn pods(
         &self,
         autoscaler: &Autoscaler,
@@ -256,7 +255,7 @@ impl Controller {
     }
 }
 
-/// Sets the numbers of a status without a new decision.
+/// Sets the numbers of the status without a new decision.
 fn keep_desired(
     autoscaler: &Autoscaler,
     current: i32,

@@ -59,7 +59,7 @@ impl Draft {
         });
     }
 
-    /// Adds an event of what was done.
+    /// Adds a normal event.
     pub(super) fn note(&mut self, reason: &'static str, message: String) {
         self.events.push(Event {
             severity: Severity::Normal,
@@ -68,7 +68,7 @@ impl Draft {
         });
     }
 
-    /// Sets a condition. The time of the last change is that of its status.
+    /// Sets a condition. The transition time changes only with the status.
     pub(super) fn set(&mut self, kind: &str, is_true: bool, reason: &str, message: &str) {
         let time = self.time();
         let conditions = self.status.conditions.get_or_insert_default();
@@ -92,7 +92,7 @@ impl Draft {
         condition.message = Some(message.to_owned());
     }
 
-    /// Sets the replicas and the metrics.
+    /// Sets the current and desired replicas, and the metrics.
     pub(super) fn set_numbers(
         &mut self,
         autoscaler: &Autoscaler,
@@ -106,7 +106,7 @@ impl Draft {
         self.status.observed_generation = Some(autoscaler.generation);
     }
 
-    /// States that the target was scaled now.
+    /// Sets the time of the last scaling to now.
     pub(super) fn set_scaled(&mut self) {
         self.status.last_scale_time = Some(self.time());
     }

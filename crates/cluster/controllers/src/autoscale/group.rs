@@ -1,4 +1,4 @@
-//! Which pods count for a metric. Pure: the current time is an argument.
+//! Groups pods by their effect on a metric. Pure: the current time is an argument.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{pod::PodFacts, usage::Usage};
 
-/// How long after its start the CPU usage of a pod may be that of its initialization.
+/// The time after a pod's start during which initialization may cause its CPU usage.
 const CPU_INITIALIZATION: SignedDuration = SignedDuration::from_mins(5);
-/// How long after its start a pod may become unready for the first time.
+/// The time after a pod's start during which the pod may become unready for the first time.
 const INITIAL_READINESS_DELAY: SignedDuration = SignedDuration::from_secs(30);
 
-/// The pods by how they count.
+/// The pods, grouped by their effect on a metric.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Groups<'a> {
     /// The number of pods whose usage counts.
     pub(super) ready: usize,
     /// Pods that do not run yet, or whose usage does not count yet.
     pub(super) unready: BTreeSet<&'a str>,
-    /// Pods that were not measured.
+    /// The pods that were not measured.
     pub(super) missing: BTreeSet<&'a str>,
-    /// Pods that end.
+    /// The pods that are terminating or have failed.
     pub(super) ignored: BTreeSet<&'a str>,
 }
 
@@ -75,8 +75,9 @@ mod tests {
     use super::*;
     use crate::autoscale::testing::{at, measured, pod};
 
-    /// Groups one pod: started and ready or unready since (seconds), measured at for 60
-    /// seconds; the current second.
+    /// Returns true if a pod counts. `unready` is true if the pod is unready, with the time of the
+    /// last transition. `measured_at` is the end of a measurement of 60 seconds. All times are in
+    /// seconds.
     fn is_counted(started: i64, unready: (bool, i64), measured_at: i64, now: i64) -> bool {
         let mut pod = pod("p");
         pod.started = Some(at(started));
@@ -91,13 +92,14 @@ mod tests {
     #[test]
     fn the_cpu_usage_of_an_initializing_pod_does_not_count() {
         for (started, unready, measured_at, now, counts) in [
-            // Ready, measured completely since then.
+            // Ready during the whole measurement.
             (0, (false, 30), 90, 100, true),
-            // Partly measured before it was ready.
+            // Ready during a part of the measurement.
             (0, (false, 30), 89, 100, false),
             // Unready during the initialization.
             (0, (true, 30), 200, 250, false),
-            // After it, a pod that became unready counts, one that was never ready does not.
+            // After the initialization, a pod that became unready counts. A pod that was never
+            // ready does not.
             (0, (true, 60), 400, 400, true),
             (0, (true, 29), 400, 400, false),
             (0, (true, 30), 400, 400, true),

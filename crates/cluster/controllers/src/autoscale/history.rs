@@ -1,9 +1,9 @@
-//! What the controller remembers of an autoscaler: recent recommendations and changes of
-//! the replicas. Pure: the current time is an argument.
+//! Recent recommendations for an autoscaler, and recent changes of its replicas. Pure: the current
+//! time is an argument.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long a recommendation of more replicas applies, unless the rules state otherwise.
+/// The default time in seconds for which a recommendation of more replicas applies.
 pub(super) const SCALE_DOWN_WINDOW: i32 = 300;
 /// The maximum number of remembered recommendations, and of changes in each direction.
 const MAX_REMEMBERED: usize = 4096;
@@ -15,9 +15,9 @@ type Entry = (i32, Timestamp);
 #[derive(Debug, Default)]
 pub(super) struct History {
     recommendations: Vec<Entry>,
-    /// By how much the replicas were increased.
+    /// The increases of the replicas.
     ups: Vec<Entry>,
-    /// By how much the replicas were decreased.
+    /// The decreases of the replicas.
     downs: Vec<Entry>,
 }
 
@@ -40,14 +40,14 @@ fn sum(entries: &[Entry], seconds: i32, now: Timestamp) -> i32 {
 }
 
 impl History {
-    /// Records the current replicas as the first recommendation, unless there is one.
+    /// Records the current replicas as the first recommendation unless one is recorded.
     pub(super) fn begin(&mut self, replicas: i32, now: Timestamp) {
         if self.recommendations.is_empty() {
             self.recommendations.push((replicas, now));
         }
     }
 
-    /// Records a recommendation. Returns the highest of the window.
+    /// Records a recommendation. Returns the highest one of the window.
     pub(super) fn stabilize(&mut self, desired: i32, seconds: i32, now: Timestamp) -> i32 {
         let cutoff = before(now, seconds);
         self.recommendations.retain(|(_, at)| *at >= cutoff);
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(history.replicas_before(7, 20, at(0)), 7);
         assert_eq!(history.replicas_before(7, 31, at(0)), 9);
         assert_eq!(history.replicas_before(7, 61, at(0)), 4);
-        // A further change forgets what is older than the longest period.
+        // A further change removes changes that are older than the longest period.
         history.record_change(7, 8, 60, at(0));
         assert_eq!(history.ups.len(), 2);
     }

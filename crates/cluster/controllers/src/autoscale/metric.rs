@@ -1,4 +1,4 @@
-//! Evaluates a metric: the replicas that it requires, and its status. Pure.
+//! Evaluates a metric to the replicas that it requires and its status. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::{
@@ -18,14 +18,14 @@ use super::{
 };
 use crate::selector_text;
 
-/// What is known about the pods of the target.
+/// Facts about the pods of the target.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
     pub(super) namespace: &'a str,
     /// The current number of replicas.
     pub(super) replicas: i32,
     pub(super) pods: &'a [PodFacts],
-    /// The usage of the pods, or why it is unknown.
+    /// The usage of the pods, or the reason why it is unknown.
     pub(super) usage: &'a Result<PodMetricsList, String>,
     pub(super) tolerances: Tolerances,
     pub(super) now: Timestamp,
@@ -40,7 +40,7 @@ pub(super) struct Proposal {
     pub(super) status: MetricStatus,
 }
 
-/// Why a metric cannot be evaluated.
+/// The reason why a metric cannot be evaluated.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     /// The reason of the condition and of the event.
@@ -57,7 +57,7 @@ const NO_CUSTOM_METRICS: &str = "unable to fetch metrics from custom metrics API
 /// Evaluates a metric.
 ///
 /// # Errors
-/// It cannot be evaluated. The texts are those of Kubernetes.
+/// Returns Kubernetes' messages if the metric cannot be evaluated.
 pub(super) fn evaluate(metric: &MetricSpec, facts: &Facts<'_>) -> Result<Proposal, Failure> {
     let failure = |reason, context: String| {
         move |problem: String| Failure {

@@ -1,5 +1,5 @@
-//! The HorizontalPodAutoscaler controller: it sets the replicas of its target by the
-//! resource usage of the target's pods.
+//! The HorizontalPodAutoscaler controller, which sets the replicas of its target by the resource
+//! usage of the target's pods.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 

@@ -15,20 +15,20 @@ struct Requests {
     amounts: Amounts,
 }
 
-/// A pod, as far as the controller needs it.
+/// The fields of a pod that the controller reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PodFacts {
     pub(super) name: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// True if it is being deleted.
+    /// True if the pod is being deleted.
     pub(super) deleting: bool,
     pub(super) phase: String,
     pub(super) started: Option<Timestamp>,
-    /// Whether its condition Ready is False, and since when it has its status.
+    /// True if the condition Ready is False, and the time of the condition's last transition.
     pub(super) unready: Option<(bool, Timestamp)>,
-    /// Those of its containers and sidecars.
+    /// The requests of the containers and sidecars.
     requests: Vec<Requests>,
-    /// Those of the whole pod, if the pod states them.
+    /// The requests of the whole pod, if the pod has any.
     pod_level: Option<Amounts>,
 }
 
@@ -81,10 +81,10 @@ impl PodFacts {
         }
     }
 
-    /// Its request of a resource in thousandths, or that of one of its containers.
+    /// Returns the request of the pod or of one of its containers for a resource, in thousandths.
     ///
     /// # Errors
-    /// There is no such request. The message is that of Kubernetes.
+    /// Returns Kubernetes' message if a container or the pod lacks the request.
     pub(super) fn request(&self, resource: &str, container: Option<&str>) -> Result<i64, String> {
         let limited = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
         let name = &self.name;

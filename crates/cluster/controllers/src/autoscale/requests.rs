@@ -22,10 +22,10 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// The view of the target's kind in its namespace.
+    /// Returns the view of the target's kind in its namespace.
     ///
     /// # Errors
-    /// There is no such kind. The text is that of Kubernetes.
+    /// Returns Kubernetes' message if the kind does not exist.
     fn view(&self, autoscaler: &Autoscaler) -> Result<View<Any>, String> {
         let target = &autoscaler.target;
         let api_version = target.api_version.as_deref().unwrap_or_default();
@@ -51,7 +51,7 @@ impl Requests {
     /// Reads the scale of the target.
     ///
     /// # Errors
-    /// It cannot be read. The text is that of the server.
+    /// Returns the server's message if the request fails.
     pub(super) async fn scale(
         &self,
         autoscaler: &Autoscaler,
@@ -65,7 +65,7 @@ impl Requests {
     /// Sets the replicas of the target.
     ///
     /// # Errors
-    /// The server refuses it. The text is that of the server.
+    /// Returns the server's message if the request fails.
     pub(super) async fn set_scale(
         &self,
         target: &View<Any>,
@@ -80,7 +80,7 @@ impl Requests {
     /// Reads the resource usage of the pods that a selector selects.
     ///
     /// # Errors
-    /// It cannot be read. The text is that of Kubernetes.
+    /// Returns Kubernetes' message if the request fails.
     pub(super) async fn usage(
         &self,
         namespace: &str,
@@ -103,7 +103,7 @@ impl Requests {
         ))
     }
 
-    /// Replaces the status of the version of the autoscaler that was read.
+    /// Replaces the status if the autoscaler has not changed since it was read.
     pub(super) async fn store_status(
         &self,
         item: &Item<Any>,

@@ -1,4 +1,4 @@
-//! What the controller keeps of each autoscaler.
+//! The state that the controller keeps for each autoscaler.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::key::Key;
 struct Entry {
     uid: String,
     generation: i64,
-    /// The selector of the target's pods, once it is known.
+    /// The selector of the target's pods, if it is known.
     selector: Option<LabelSelector>,
     history: History,
 }
@@ -24,7 +24,7 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    /// Records an autoscaler. Returns whether it is new or its spec has changed.
+    /// Records an autoscaler. Returns true if the autoscaler is new or its spec has changed.
     pub(super) fn put(&self, key: &Key, uid: &str, generation: i64) -> bool {
         let mut entries = self.entries.lock();
         if let Some(entry) = entries.get_mut(key).filter(|entry| entry.uid == uid) {
@@ -54,7 +54,7 @@ impl Tracked {
         }
     }
 
-    /// The first two autoscalers that select one of the pods.
+    /// Returns the first two autoscalers that select one of the pods.
     pub(super) fn selecting(&self, namespace: &str, pods: &[PodFacts]) -> Vec<Key> {
         let entries = self.entries.lock();
         let entries = entries.range(Key::new(namespace, "")..);
@@ -66,7 +66,7 @@ impl Tracked {
         selecting.map(|(key, _)| key.clone()).take(2).collect()
     }
 
-    /// Calls a function with the history of an autoscaler, or with an empty one if the
+    /// Calls a function with the history of an autoscaler, or with an empty history if the
     /// autoscaler was deleted.
     pub(super) fn history<T>(&self, key: &Key, work: impl FnOnce(&mut History) -> T) -> T {
         match self.entries.lock().get_mut(key) {
@@ -92,7 +92,7 @@ mod tests {
         let highest =
             |tracked: &Tracked| tracked.history(&key, |history| history.stabilize(1, 300, at(0)));
         assert_eq!(highest(&tracked), 9);
-        // Another object of the same name has no history.
+        // A new object with the same name has no history.
         assert!(tracked.put(&key, "v", 2));
         assert_eq!(highest(&tracked), 1);
     }

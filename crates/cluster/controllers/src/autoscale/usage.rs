@@ -10,9 +10,9 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
     pub(super) at: Timestamp,
-    /// How long it was measured.
+    /// The duration of the measurement.
     pub(super) window: SignedDuration,
-    /// In thousandths.
+    /// The usage in thousandths.
     pub(super) value: i64,
 }
 
@@ -67,10 +67,10 @@ impl PodMetrics {
 }
 
 impl PodMetricsList {
-    /// The usage of a resource by pods, or by their container of this name.
+    /// Returns the usage of a resource by each pod, or by the pods' container of this name.
     ///
     /// # Errors
-    /// No pod was measured. The message is that of Kubernetes.
+    /// Returns Kubernetes' message if no pod was measured.
     pub(super) fn usage(&self, resource: &str, container: Option<&str>) -> Result<Usage, String> {
         if self.items.is_empty() {
             return Err("no metrics returned from resource metrics API".to_owned());

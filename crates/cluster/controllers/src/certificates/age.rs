@@ -1,15 +1,15 @@
-//! When old requests are deleted.
+//! Decides when old requests are deleted.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::facts::Request;
 
-/// How long requests without a decision, and approved ones without a certificate, are kept.
+/// The lifetime of requests without a decision, and of approved requests without a certificate.
 const PENDING: SignedDuration = SignedDuration::from_hours(24);
-/// How long other requests are kept.
+/// The lifetime of other requests.
 const DECIDED: SignedDuration = SignedDuration::from_hours(1);
 
-/// When a request is deleted; `None` if that is not known.
+/// Returns the time at which a request is deleted, or `None` if a time is missing.
 pub(super) fn end(request: &Request) -> Option<Timestamp> {
     if request.conditions.is_empty() {
         return add(request.created?, PENDING);

@@ -1,4 +1,4 @@
-//! Which requests are approved without a person.
+//! Decides which requests are approved automatically.
 
 use super::{
     facts::Request,
@@ -6,7 +6,7 @@ use super::{
     signer::CertificateFacts,
 };
 
-/// A reason to approve a request: what its user must be permitted to create.
+/// A reason to approve a request: the subresource that its user must be permitted to create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Approval {
     pub(super) subresource: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn is_pending(request: &Request) -> bool {
     !request.is_issued && !request.has("Approved") && !request.has("Denied")
 }
 
-/// The possible reasons to approve a request, in order.
+/// Returns the possible reasons to approve a request, in order.
 pub(super) fn approvals(request: &Request, facts: &CertificateFacts) -> Vec<Approval> {
     if request.signer != KUBELET_CLIENT || rules::check(request, facts).is_err() {
         return Vec::new();

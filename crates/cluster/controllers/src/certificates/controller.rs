@@ -1,4 +1,4 @@
-//! The loop of the controller, and its requests.
+//! The controller's loop and its requests.
 
 use std::{sync::Arc, time::Duration};
 
@@ -71,7 +71,7 @@ impl Controller {
         Ok(wait.map_or(Next::Done, Next::After))
     }
 
-    /// Reads the request in PEM. One that cannot be read is left to its end.
+    /// Reads the request in PEM. A malformed request is kept until it expires.
     fn read(&self, item: &Item<Any>, request: &Request) -> Option<CertificateFacts> {
         let read = self.signer.0.read(&request.pem);
         read.inspect_err(|error| {
@@ -127,7 +127,7 @@ impl Controller {
             let add = |status: &mut Value| push_condition(status, failed);
             return self.write(item, "status", add).await;
         }
-        // TLS uses the system's clock.
+        // Certificates are checked with the system's clock.
         let valid = validity(request.expiration_seconds, Timestamp::now());
         let signed = self.signer.0.sign(&request.pem, &request.usages, valid);
         let certificate = signed
@@ -138,7 +138,8 @@ impl Controller {
         self.write(item, "status", set).await
     }
 
-    /// Writes a subresource. If the request has changed, its new state is looked at.
+    /// Writes a subresource. A conflict is ignored, because the changed request is reconciled
+    /// again.
     async fn write(
         &self,
         item: &Item<Any>,

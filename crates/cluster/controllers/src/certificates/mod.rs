@@ -1,6 +1,6 @@
-//! CertificateSigningRequests: requests of kubelets for client certificates are
-//! approved, approved requests for Kubernetes' own signers get a certificate, and old
-//! requests are deleted. Old PodCertificateRequests are deleted, too.
+//! CertificateSigningRequests. The controllers approve requests of kubelets for client
+//! certificates, sign approved requests for Kubernetes' own signers, and delete old requests,
+//! including PodCertificateRequests.
 
 mod age;
 mod approve;

@@ -1,4 +1,4 @@
-//! Deletes old PodCertificateRequests. Nodes request another certificate if they need it.
+//! Deletes old PodCertificateRequests. Nodes create a new request if they need a certificate.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
 const NAME: &str = "podcertificaterequest-cleaner";
 /// The number of workers.
 const WORKERS: usize = 1;
-/// How long requests are kept, whether a certificate was issued or not.
+/// The lifetime of requests with or without a certificate.
 const MAX_AGE: SignedDuration = SignedDuration::from_mins(15);
 
 /// Runs the controller until its cluster is closed.

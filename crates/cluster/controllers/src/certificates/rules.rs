@@ -1,17 +1,17 @@
-//! What Kubernetes' own signers require of requests, with Kubernetes' messages.
+//! The requirements of Kubernetes' own signers, with Kubernetes' messages.
 
 use super::{facts::Request, signer::CertificateFacts};
 
-/// Signs certificates of clients.
+/// The signer of client certificates.
 pub(super) const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
-/// Signs client certificates of kubelets.
+/// The signer of client certificates for kubelets.
 pub(super) const KUBELET_CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
-/// Signs server certificates of kubelets.
+/// The signer of server certificates for kubelets.
 pub(super) const KUBELET_SERVING: &str = "kubernetes.io/kubelet-serving";
 
 /// The organization of kubelets.
 const NODES: &str = "system:nodes";
-/// How the common name of kubelets begins.
+/// The prefix of the common name of kubelets.
 const NODE: &str = "system:node:";
 
 /// Returns true if the controller signs requests for a signer.
@@ -87,8 +87,7 @@ fn node_name(facts: &CertificateFacts) -> Result<(), String> {
     }
 }
 
-/// Checks that the usages are this one and those of a key, of which the encipherment
-/// is optional.
+/// Checks that the usages are `purpose`, `digital signature` and, optionally, `key encipherment`.
 fn exactly(usages: &[String], purpose: &str) -> Result<(), String> {
     let mut required = ["digital signature", "key encipherment", purpose];
     required.sort_unstable();

@@ -1,4 +1,4 @@
-//! Which requests are signed, and for how long a certificate is valid.
+//! Decides which requests are signed, and the validity of certificates.
 
 use std::ops::Range;
 
@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{facts::Request, rules};
 
-/// The longest validity, and that of requests without one.
+/// The maximum validity, which is also the default.
 const LONGEST: SignedDuration = SignedDuration::from_hours(365 * 24);
-/// The shortest validity.
+/// The minimum validity.
 const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
-/// How much earlier certificates start to be valid, for other clocks.
+/// The time by which the start of the validity is set back, because the clocks of clients differ.
 const BACKDATE: SignedDuration = SignedDuration::from_mins(5);
-/// A validity from which the time before counts, too.
+/// The minimum validity from which the backdated time is part of the validity.
 const LONG: SignedDuration = SignedDuration::from_hours(8);
 
 /// Returns true if a request is to be signed.
@@ -24,7 +24,7 @@ pub(super) fn is_due(request: &Request) -> bool {
         && !request.has("Failed")
 }
 
-/// When a certificate that is signed at `now` is valid.
+/// Returns the validity of a certificate that is signed at `now`.
 pub(super) fn validity(expiration_seconds: Option<i32>, now: Timestamp) -> Range<Timestamp> {
     let wanted = expiration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()));
     let duration = wanted.unwrap_or(LONGEST).clamp(SHORTEST, LONGEST);

@@ -4,7 +4,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use jiff::Timestamp;
 
-/// What a certificate request contains.
+/// The contents of a certificate request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CertificateFacts {
     /// The common name of the subject.
@@ -32,7 +32,7 @@ pub trait CertificateSigner: Send + Sync {
     /// Signs a certificate for a request and returns it in PEM.
     ///
     /// # Errors
-    /// As [`CertificateSigner::read`]; or the authority cannot sign.
+    /// The request is malformed, its signature is not valid, or the authority cannot sign.
     fn sign(
         &self,
         request: &[u8],
@@ -41,7 +41,7 @@ pub trait CertificateSigner: Send + Sync {
     ) -> Result<String, String>;
 }
 
-/// A shared [`CertificateSigner`]. Two are equal if they are the same.
+/// A shared [`CertificateSigner`]. Two values are equal if they share the same signer.
 #[derive(Clone)]
 pub struct Signer(pub Arc<dyn CertificateSigner>);
 

@@ -1,15 +1,15 @@
-//! The facts of ClusterRoles that decide about aggregation.
+//! The fields of ClusterRoles that determine the aggregation.
 
 use longshore_client::{Error, Item, LabelSelector, kinds::Any};
 use longshore_model::selector::StructuredSelector;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The facts of an aggregated role.
+/// The fields of an aggregated role.
 #[derive(Debug)]
 pub(super) struct Aggregation {
     pub(super) selectors: Vec<LabelSelector>,
-    /// The rules that the role has now.
+    /// The current rules of the role.
     pub(super) rules: Vec<Value>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn rules(item: &Item<Any>) -> Result<Vec<Value>, Error> {
     Ok(item.field(&["rules"])?.unwrap_or_default())
 }
 
-/// Adds the rules that are not yet among those gathered.
+/// Adds the rules that are not in `gathered` yet.
 pub(super) fn gather(gathered: &mut Vec<Value>, rules: Vec<Value>) {
     for rule in rules {
         if !gathered.contains(&rule) {

@@ -4,8 +4,7 @@
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use longshore_model::schedule::Schedule;
 
-/// If more times than this were missed, a warning is recorded, because the clock
-/// may be wrong.
+/// The maximum number of missed times without a warning. More indicate that the clock may be wrong.
 const MAX_MISSED: usize = 100;
 
 /// The history of a schedule.
@@ -14,14 +13,14 @@ pub(crate) struct Past {
     /// The time of the last Job, or the creation time of the CronJob if there is
     /// none.
     pub(crate) anchor: Timestamp,
-    /// When the schedule changed, if the controller observed the change. Times
-    /// before the change are not due.
+    /// The time at which the schedule changed, if the controller observed it. Earlier times are not
+    /// due.
     pub(crate) changed: Option<Timestamp>,
     /// The starting deadline.
     pub(crate) deadline: Option<SignedDuration>,
 }
 
-/// What is due now.
+/// The scheduled time that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     /// The schedule has no times.
@@ -39,7 +38,7 @@ pub(crate) enum Due {
     TooLate(Timestamp),
 }
 
-/// Returns what is due, and when to check again.
+/// Returns the time that is due, and the time until the next check.
 pub(crate) fn due(
     schedule: &Schedule,
     zone: TimeZone,
@@ -137,7 +136,7 @@ mod tests {
             decide("0 * * * *", &past("10:00:00", Some(60)), "11:01:00"),
             (Due::TooLate(at("11:00:00")), Some(at("12:00:00")))
         );
-        // Even with a short deadline, @every keeps its interval.
+        // `@every` keeps its interval even with a short deadline.
         assert_eq!(
             decide("@every 1m", &past("10:00:00", Some(5)), "10:03:01").0,
             one("10:03:00")

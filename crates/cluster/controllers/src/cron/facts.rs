@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::key::Key;
 
-/// How a Job ended.
+/// The final condition of a Job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It succeeded.
+    /// The Job succeeded.
     Complete,
-    /// It failed.
+    /// The Job failed.
     Failed,
 }
 
@@ -28,17 +28,17 @@ impl End {
 /// A Job of a CronJob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobFacts {
-    /// Name.
+    /// The Job's name.
     pub(crate) name: String,
-    /// Uid.
+    /// The Job's UID.
     pub(crate) uid: String,
     /// The UID of the CronJob.
     pub(crate) owner: String,
-    /// How the Job ended, if it has.
+    /// The final condition, if the Job has ended.
     pub(crate) end: Option<End>,
-    /// When the Job started.
+    /// The start time.
     pub(crate) started: Option<Timestamp>,
-    /// When the Job completed.
+    /// The completion time.
     pub(crate) completed: Option<Timestamp>,
     /// True if the Job is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,

@@ -1,11 +1,9 @@
-//! The CronJob controller. `due` and `plan` decide and are pure, `jobs` builds the
-//! Jobs, `store` holds the observed state, `controller` watches and executes plans
-//! with `requests`.
+//! The CronJob controller. `due` and `plan` decide and are pure, `jobs` builds the Jobs, `store`
+//! holds the observed state, `controller` watches and executes plans with `requests`.
 //!
-//! It behaves like the controller of Kubernetes with two exceptions where that one
-//! is inexact: the latest missed time is computed exactly, even if the intervals
-//! vary, and `@every` keeps its interval even with a short
-//! `startingDeadlineSeconds`.
+//! Unlike Kubernetes' controller, which is inexact in these two cases, this one computes the latest
+//! missed time exactly even if the intervals vary, and `@every` keeps its interval even with a
+//! short `startingDeadlineSeconds`.
 
 mod controller;
 mod due;

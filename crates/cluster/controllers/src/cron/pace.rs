@@ -10,13 +10,13 @@ use longshore_clock::Clock;
 pub(crate) struct Pace {
     /// Returns the current time.
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// The maximum time until a CronJob is checked again. Timers use a clock that
-    /// ignores changes of the system clock and stops while the machine sleeps.
+    /// The maximum time until a CronJob is checked again. Timers ignore changes of the system's
+    /// clock and stop while the machine sleeps.
     pub(crate) max_wait: Duration,
 }
 
 impl Pace {
-    /// The pace of a cluster's clock.
+    /// Returns the pace of a cluster's clock.
     pub(crate) fn of(clock: Clock) -> Self {
         Self {
             now: Arc::new(move || clock.now()),

@@ -209,7 +209,7 @@ impl Requests {
     }
 }
 
-/// Whether an existing Job is running; `None` if it does not belong to the CronJob.
+/// Returns true if an existing Job is running, or `None` if it does not belong to the CronJob.
 fn own_job_runs(job: &Item<Job>, cron: &CronJob) -> Result<Option<bool>, Error> {
     let owner = facts::owner(job).map(|(_, uid)| uid);
     if owner.is_none() || owner != cron.metadata.uid.as_deref() {

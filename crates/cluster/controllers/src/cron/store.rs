@@ -32,7 +32,7 @@ struct Entry {
 pub(crate) struct Snapshot {
     pub(crate) cron: Arc<CronJob>,
     pub(crate) jobs: Vec<JobFacts>,
-    /// When the controller observed a change of the schedule.
+    /// The time at which the controller observed a change of the schedule.
     pub(crate) changed: Option<Timestamp>,
 }
 
@@ -87,8 +87,8 @@ impl Store {
         }
     }
 
-    /// Stores a Job. Returns the CronJob that it belonged to before, if it no
-    /// longer does.
+    /// Stores a Job. If it no longer belongs to its previous CronJob, returns the key of that
+    /// CronJob.
     pub(crate) fn put_job(&mut self, job: &Key, owner: Option<(Key, JobFacts)>) -> Option<Key> {
         let (cron, facts) = owner.unzip();
         let old = match &cron {
@@ -192,8 +192,8 @@ mod tests {
         assert_eq!(store.snapshot(&key).unwrap().changed, None);
         store.put(&key, cron("u", 6, "@hourly"), now);
         assert_eq!(store.snapshot(&key).unwrap().changed, Some(now));
-        // Another CronJob with the same name starts with no history. A response
-        // about the old one does not bring it back.
+        // A new CronJob with the same name has no history. A response about the old CronJob does
+        // not restore it.
         store.put(&key, cron("v", 7, "@daily"), now);
         store.put_response(&key, cron("u", 8, "@hourly"), now);
         let found = store.snapshot(&key).unwrap();

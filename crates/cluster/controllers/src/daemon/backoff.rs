@@ -1,4 +1,4 @@
-//! Delays the replacement of pods that fail again and again.
+//! Delays the replacement of pods that fail repeatedly.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -21,8 +21,8 @@ pub(super) struct Backoff {
 }
 
 impl Backoff {
-    /// Returns how long a failed pod must wait for its replacement. If that is not at
-    /// all, the next one waits longer.
+    /// Returns the delay before a failed pod is replaced, or `None` if it can be replaced
+    /// immediately, which increases the delay for the next failure.
     pub(super) fn failed(
         &mut self,
         uid: &str,

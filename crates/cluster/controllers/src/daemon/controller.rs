@@ -63,7 +63,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder)
 }
 
 impl Controller {
-    /// Stores a node. All DaemonSets are queued if it matters to them.
+    /// Stores a node. A relevant change queues all DaemonSets.
     fn put_node(&self, key: &Key, change: &Change<Node>) {
         let facts = match change {
             Change::Upsert(item) => match item.object() {

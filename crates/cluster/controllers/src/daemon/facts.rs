@@ -19,11 +19,11 @@ pub(super) const GENERATION_LABEL: &str = "pod-template-generation";
 /// A DaemonSet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DaemonSet {
-    /// Its identity and selector.
+    /// The identity and selector of the DaemonSet.
     pub(crate) meta: Meta,
     /// The desired state.
     pub(crate) spec: Spec,
-    /// The node selector, affinity, node name and tolerations of its pods.
+    /// The node selector, affinity, node name and tolerations of the DaemonSet's pods.
     pub(crate) placement: PodSpec,
     /// The stored status.
     pub(crate) status: Status,
@@ -33,10 +33,10 @@ pub(crate) struct DaemonSet {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec {
-    /// How long a pod must be ready before it counts as available.
+    /// The time in seconds for which a pod must be ready before it counts as available.
     #[serde(default)]
     pub(crate) min_ready_seconds: u32,
-    /// How pods get a new template.
+    /// The strategy for replacing pods after a change of the template.
     #[serde(default)]
     update_strategy: Strategy,
     /// The number of old revisions to keep.
@@ -104,7 +104,7 @@ struct Raw {
 }
 
 impl DaemonSet {
-    /// Reads a pod spec as far as it decides about nodes.
+    /// Reads the fields of a pod spec that determine the eligible nodes.
     pub(super) fn placement(template: &Value) -> Result<PodSpec, Error> {
         let spec = with_tolerations(&template["spec"]);
         let invalid = |error: serde_json::Error| Error::Invalid(error.to_string());

@@ -19,7 +19,7 @@ pub(super) struct Changes {
     pub(super) delete: Vec<Arc<PodFacts>>,
     /// The pods that ended, with the name of their node. They are also in `delete`.
     pub(super) ended: Vec<(Arc<PodFacts>, String)>,
-    /// When a failed pod may be replaced.
+    /// The time until a failed pod may be replaced.
     pub(super) wait: Option<Duration>,
 }
 
@@ -29,8 +29,7 @@ impl Changes {
     }
 }
 
-/// Decides for all nodes. `failed` returns how long a failed pod on a node must wait for
-/// its replacement.
+/// Decides for all nodes. `failed` returns the delay before a failed pod on a node is replaced.
 pub(super) fn manage(
     set: &DaemonSet,
     nodes: &Nodes,

@@ -1,4 +1,4 @@
-//! The DaemonSet controller: it keeps one pod on each eligible node.
+//! The DaemonSet controller, which keeps one pod on each eligible node.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 

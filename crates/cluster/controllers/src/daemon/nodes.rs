@@ -14,7 +14,7 @@ use crate::{
     scheduler::{affinity, taints},
 };
 
-/// A node, as far as the controller needs it.
+/// The fields of a node that the controller reads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NodeFacts {
     pub(super) labels: BTreeMap<String, String>,
@@ -34,14 +34,14 @@ impl NodeFacts {
 /// The nodes by name.
 pub(super) type Nodes = BTreeMap<String, NodeFacts>;
 
-/// Whether a DaemonSet has a pod on a node.
+/// The eligibility of a node for a DaemonSet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Eligible {
-    /// It needs one.
+    /// The node needs a pod.
     Yes,
-    /// A pod that is there stays: the node has a new taint that keeps pods away.
+    /// The node has a new taint that keeps pods away. An existing pod stays.
     Stays,
-    /// It has none.
+    /// The node gets no pod.
     No,
 }
 

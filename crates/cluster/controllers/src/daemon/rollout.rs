@@ -16,7 +16,7 @@ use crate::pod_facts::PodFacts;
 struct OnNode<'a> {
     new: Option<&'a Arc<PodFacts>>,
     old: Option<&'a Arc<PodFacts>>,
-    /// There is more than one with the same template.
+    /// True if several pods have the same template.
     surplus: bool,
 }
 
@@ -89,8 +89,8 @@ fn replace<'a>(
     changes.delete.extend(candidates.into_iter().take(left));
 }
 
-/// With surge: creates a new pod beside an available old one on up to `limit` nodes, and
-/// deletes the old one when the new one is available.
+/// With surge: creates a new pod alongside an available old one on up to `limit` nodes, and deletes
+/// the old one when the new one is available.
 fn add(
     changes: &mut Changes,
     nodes: &BTreeMap<&str, OnNode<'_>>,

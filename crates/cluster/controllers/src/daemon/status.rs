@@ -11,9 +11,9 @@ pub(crate) struct Status {
     pub(crate) observed_generation: i64,
     /// The nodes that should have a pod.
     pub(crate) desired_number_scheduled: usize,
-    /// Those that have one.
+    /// The nodes that should have a pod and have one.
     pub(crate) current_number_scheduled: usize,
-    /// The nodes that have a pod and should not.
+    /// The nodes that have a pod, but should not have one.
     pub(crate) number_misscheduled: usize,
     /// The nodes with a ready pod.
     pub(crate) number_ready: usize,

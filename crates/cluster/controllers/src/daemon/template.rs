@@ -8,7 +8,7 @@ use super::{
 };
 use crate::workload::{REVISION_LABEL, Workload};
 
-/// Returns an affinity that requires the node instead of what it required before.
+/// Returns an affinity whose node requirement is replaced by this node.
 fn pinned(affinity: &Value, node: &str) -> Value {
     let mut affinity = affinity.clone();
     affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = json!([
@@ -17,7 +17,7 @@ fn pinned(affinity: &Value, node: &str) -> Value {
     affinity
 }
 
-/// Returns the pod to create on a node. `hash` is that of the revision.
+/// Returns the pod to create on a node. `hash` is the hash of the revision.
 pub(super) fn pod(set: &DaemonSet, node: &str, hash: &str) -> Value {
     let template = &set.spec.template;
     let meta = &template["metadata"];

@@ -99,8 +99,8 @@ impl Simulation {
         changes
     }
 
-    /// Executes up to `limit` changes, as if the controller crashed afterwards. Returns
-    /// whether there were any.
+    /// Executes up to `limit` changes, as if the controller crashed afterwards. Returns true if
+    /// there were changes.
     fn act(&mut self, limit: usize) -> bool {
         let changes = self.decide();
         let deletions = limit.saturating_sub(changes.create.len());
@@ -121,8 +121,7 @@ impl Simulation {
         !changes.is_empty()
     }
 
-    /// Lets the scheduler or a node act on a pod. Returns whether there was anything to
-    /// do.
+    /// Lets the scheduler or a node act on a pod. Returns true if there was something to do.
     fn step(&mut self, index: usize) -> bool {
         let names: Vec<String> = self.pods.keys().cloned().collect();
         let Some(name) = names.get(index % names.len().max(1)) else {
@@ -216,7 +215,7 @@ fn each_eligible_node_gets_one_pod() {
     web.nodes.insert("n3".into(), NodeFacts::default());
     web.settle();
     assert_eq!(web.pods.len(), 4);
-    // A second pod of a node: the older one stays.
+    // A node with two pods keeps the older one.
     let mut twin = web.pods.values().next().unwrap().clone();
     twin.key.name = "twin".into();
     twin.created = web.now.checked_add(1.hour()).ok();
@@ -275,7 +274,7 @@ fn pods_leave_nodes_that_are_no_longer_eligible() {
     web.nodes.insert("n0".into(), tainted("NoExecute"));
     web.settle();
     assert_eq!(web.places(), [("n1".to_owned(), "v1".to_owned())]);
-    // A pod that waits for a node that is gone.
+    // A pod waits for a node that no longer exists.
     web.nodes.insert("n2".into(), NodeFacts::default());
     web.act(usize::MAX);
     web.nodes.remove("n2");

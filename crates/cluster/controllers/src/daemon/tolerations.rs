@@ -11,7 +11,7 @@ const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
-/// What they also tolerate if they use the network of the node.
+/// The taint that pods in the network of the node also tolerate.
 const TOLERATED_WITH_HOST_NETWORK: (&str, &str) =
     ("node.kubernetes.io/network-unavailable", "NoSchedule");
 
@@ -23,7 +23,7 @@ pub(super) fn with_tolerations(spec: &Value) -> Value {
     let more = host_network.then_some(TOLERATED_WITH_HOST_NETWORK);
     for (key, effect) in TOLERATED.into_iter().chain(more) {
         let toleration = json!({"key": key, "operator": "Exists", "effect": effect});
-        // One for the same taint is replaced.
+        // A toleration for the same taint is replaced.
         let same = tolerations.iter_mut().find(|known| {
             known["key"] == key
                 && known["effect"] == effect

@@ -1,4 +1,4 @@
-//! How many pods a rollout may have above and below the desired number.
+//! The maximum numbers of surplus and missing pods during a rollout.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -21,15 +21,15 @@ pub(crate) const RESUMED: &str = "DeploymentResumed";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Condition {
-    /// Its type.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// `True`, `False`, `Unknown`.
     pub(crate) status: String,
-    /// When it was last written.
+    /// The time of the last update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_update_time: Option<String>,
-    /// When its status last changed.
+    /// The time at which the status last changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_transition_time: Option<String>,
     /// The reason in CamelCase.
@@ -57,7 +57,7 @@ impl Condition {
         }
     }
 
-    /// Returns when it was last written.
+    /// Returns the time of the last update.
     pub(crate) fn updated(&self) -> Option<Timestamp> {
         self.last_update_time.as_deref()?.parse().ok()
     }

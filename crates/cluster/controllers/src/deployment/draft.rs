@@ -44,8 +44,8 @@ impl<'a> Draft<'a> {
         self.old.iter().chain(&self.new).collect()
     }
 
-    /// Scales a ReplicaSet and records the size of the Deployment. Returns whether
-    /// the ReplicaSet's size changed.
+    /// Scales a ReplicaSet and records the size of the Deployment. Returns true if the ReplicaSet's
+    /// size changed.
     pub(super) fn scale(deployment: &Deployment, set: &mut ReplicaSet, replicas: i64) -> bool {
         let changed = set.replicas != replicas;
         set.replicas = replicas;
@@ -53,8 +53,8 @@ impl<'a> Draft<'a> {
         changed
     }
 
-    /// Records whether the Deployment is paused, so that the deadline does not
-    /// count the paused time.
+    /// Records the start or the end of a pause, so that the deadline does not count the paused
+    /// time.
     pub(super) fn note_pause(&mut self) {
         let spec = &self.deployment.spec;
         let known = condition::find(&self.conditions, condition::PROGRESSING);

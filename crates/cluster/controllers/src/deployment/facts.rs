@@ -22,11 +22,11 @@ pub(crate) struct Deployment {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// True if it is being deleted.
+    /// True if the Deployment is being deleted.
     pub(crate) deleting: bool,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The selector of its ReplicaSets and pods.
+    /// The selector of the Deployment's ReplicaSets and pods.
     pub(crate) selector: LabelSelector,
     /// The desired state.
     pub(crate) spec: Spec,
@@ -47,7 +47,7 @@ pub(crate) struct Spec {
     /// True if rollouts are paused.
     #[serde(default)]
     pub(crate) paused: bool,
-    /// How long a pod must be ready before it counts as available.
+    /// The time in seconds for which a pod must be ready before it counts as available.
     #[serde(default)]
     pub(crate) min_ready_seconds: i64,
     /// The progress deadline in seconds.
@@ -137,11 +137,11 @@ pub(crate) struct ReplicaSet {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// True if it is being deleted.
+    /// True if the ReplicaSet is being deleted.
     pub(crate) deleting: bool,
-    /// When it was created.
+    /// The creation time.
     pub(crate) created: Option<Timestamp>,
-    /// Name and uid of its controller.
+    /// The name and UID of the controller.
     pub(crate) owner: Option<(String, String)>,
     /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
@@ -149,7 +149,7 @@ pub(crate) struct ReplicaSet {
     pub(crate) annotations: BTreeMap<String, String>,
     /// The desired number of pods.
     pub(crate) replicas: i64,
-    /// How long a pod must be ready before it counts as available.
+    /// The time in seconds for which a pod must be ready before it counts as available.
     pub(crate) min_ready_seconds: i64,
     /// The pod template.
     pub(crate) template: Value,
@@ -217,7 +217,7 @@ impl ReplicaSet {
         })
     }
 
-    /// Returns true if the object with this UID is its controller.
+    /// Returns true if the object with this UID is the controller.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|(_, owner)| owner == uid)
     }

@@ -18,7 +18,7 @@ use super::{
 pub(crate) struct Observed<'a> {
     /// The Deployment.
     pub(crate) deployment: &'a Deployment,
-    /// Its ReplicaSets.
+    /// The ReplicaSets of the Deployment.
     pub(crate) sets: Vec<ReplicaSet>,
     /// The UIDs of the ReplicaSets with pods that have not ended.
     pub(crate) running: &'a [String],
@@ -31,7 +31,7 @@ pub(crate) struct Observed<'a> {
 pub(crate) struct Plan {
     /// The ReplicaSets to change: the current and the desired state.
     pub(crate) update: Vec<(ReplicaSet, ReplicaSet)>,
-    /// The ReplicaSet to create. There are no other actions then.
+    /// The ReplicaSet to create. If it is set, the plan has no other actions.
     pub(crate) create: Option<NewSet>,
     /// ReplicaSets to delete.
     pub(crate) delete: Vec<ReplicaSet>,
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) revision: Option<String>,
     /// The new status, if it changes.
     pub(crate) status: Option<Status>,
-    /// When to check again if nothing changes.
+    /// The time until the next check if nothing changes.
     pub(crate) requeue_after: Option<Duration>,
 }
 

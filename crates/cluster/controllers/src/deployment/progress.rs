@@ -161,7 +161,7 @@ fn failure(sets: &[&ReplicaSet], new: Option<&ReplicaSet>) -> Option<Condition> 
     })
 }
 
-/// Returns when to check a rollout without progress again.
+/// Returns the time until a rollout without progress is checked again.
 pub(crate) fn next_check(
     deployment: &Deployment,
     status: &Status,
@@ -173,6 +173,6 @@ pub(crate) fn next_check(
         return None;
     }
     let left = deadline(current, seconds)?.duration_since(now);
-    // One second is added because times have a resolution of one second.
+    // Times have a resolution of one second, so one second is added.
     Some(Duration::try_from(left).unwrap_or_default() + Duration::from_secs(1))
 }

@@ -27,15 +27,15 @@ pub(super) fn stop_old(draft: &mut Draft<'_>) -> bool {
     scaled
 }
 
-/// Recreate: whether pods of old ReplicaSets have not ended. `running` has the UIDs
-/// of the ReplicaSets with such pods.
+/// Recreate: returns true if pods of old ReplicaSets have not ended. `running` has the UIDs of the
+/// ReplicaSets with such pods.
 pub(super) fn old_runs(draft: &Draft<'_>, running: &[String]) -> bool {
     let mut old = draft.old.iter();
     old.any(|set| set.counts.replicas > 0 || running.contains(&set.uid))
 }
 
-/// Does one step of a rollout: scales up if possible, otherwise down. Returns
-/// whether there was a step to do.
+/// Does one step of a rollout: scales up if possible, otherwise down. Returns true if there was a
+/// step to do.
 pub(super) fn roll(draft: &mut Draft<'_>) -> bool {
     let deployment = draft.deployment;
     let Some(has) = draft.new.as_ref().map(|new| new.replicas) else {

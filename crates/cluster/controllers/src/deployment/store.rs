@@ -24,11 +24,11 @@ pub(crate) struct Store {
 /// The observed state of a Deployment.
 pub(crate) struct Snapshot {
     pub(crate) deployment: Arc<Deployment>,
-    /// The ReplicaSets that it owns and selects.
+    /// The ReplicaSets that the Deployment owns and selects.
     pub(crate) owned: Vec<ReplicaSet>,
-    /// The ReplicaSets without a controller that it selects.
+    /// The ReplicaSets without a controller that the Deployment selects.
     pub(crate) adopt: Vec<ReplicaSet>,
-    /// The ReplicaSets that it owns and does not select.
+    /// The ReplicaSets that the Deployment owns and does not select.
     pub(crate) release: Vec<ReplicaSet>,
     /// The UIDs of ReplicaSets with pods that have not ended.
     pub(crate) running: Vec<String>,

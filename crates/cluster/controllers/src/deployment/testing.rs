@@ -68,7 +68,7 @@ impl Simulation {
         })
     }
 
-    /// Executes a plan. Returns whether it had any actions.
+    /// Executes a plan. Returns true if there were actions.
     pub(super) fn act(&mut self) -> bool {
         let plan = self.plan();
         let idle = plan
@@ -118,8 +118,8 @@ impl Simulation {
         !idle
     }
 
-    /// Adds or removes one pod of the ReplicaSet, or makes one pod ready. Returns
-    /// whether there was anything to do.
+    /// Adds or removes one pod of the ReplicaSet, or makes one pod ready. Returns true if there was
+    /// something to do.
     pub(super) fn step(&mut self, index: usize) -> bool {
         let Some(set) = self.sets.get_mut(index) else {
             return false;

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::status::Status;
 use crate::{key::Key, selector_text};
 
-/// A number of pods, or a percentage of the expected ones such as `50%`.
+/// A number of pods, or a percentage of the expected pods such as `50%`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Amount {
@@ -18,10 +18,10 @@ pub(super) enum Amount {
 }
 
 impl Amount {
-    /// The number of pods, rounded up.
+    /// Returns the number of pods, rounded up.
     ///
     /// # Errors
-    /// The text is not a percentage. The message is that of Kubernetes.
+    /// Returns Kubernetes' message if the text is not a percentage.
     pub(super) fn of(&self, total: i32) -> Result<i32, String> {
         match self {
             Self::Number(number) => Ok(*number),
@@ -41,7 +41,7 @@ impl Amount {
     }
 }
 
-/// A PodDisruptionBudget, as far as the controller needs it.
+/// The fields of a PodDisruptionBudget that the controller reads.
 #[derive(Debug, Clone)]
 pub(super) struct Budget {
     pub(super) key: Key,
@@ -49,7 +49,7 @@ pub(super) struct Budget {
     pub(super) generation: i64,
     /// `None` selects no pods.
     pub(super) selector: Option<LabelSelector>,
-    /// The selector as Kubernetes prints it in events.
+    /// The selector in Kubernetes' format for events.
     pub(super) selector_text: String,
     pub(super) min_available: Option<Amount>,
     pub(super) max_unavailable: Option<Amount>,
@@ -97,7 +97,7 @@ impl Budget {
         })
     }
 
-    /// Returns true if it selects a pod with these labels.
+    /// Returns true if the budget selects a pod with these labels.
     pub(super) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let selector = self.selector.as_ref();
         selector.is_some_and(|selector| selector.matches(labels))

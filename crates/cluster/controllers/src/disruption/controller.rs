@@ -33,11 +33,11 @@ const WORKERS: usize = 2;
 /// The condition of pods that are about to be deleted.
 const TARGET: &[u8] = b"DisruptionTarget";
 
-/// What to reconcile.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Work {
     Budget(Key),
-    /// A pod that was to be deleted.
+    /// A pod with the condition DisruptionTarget.
     Pod(Key),
 }
 
@@ -117,7 +117,7 @@ impl Controller {
         }
     }
 
-    /// The budgets that select a pod.
+    /// Returns the budgets that select a pod.
     fn selecting(&self, item: &Item<Pod>) -> Vec<Key> {
         let known = self.known.lock();
         let namespace = item.namespace().unwrap_or_default();

@@ -11,7 +11,7 @@ use super::{
     status::{Condition, Status, set_condition},
 };
 
-/// How long an evicted pod counts as unavailable although it has not been deleted.
+/// The time for which an evicted pod counts as unavailable although it has not been deleted.
 pub(super) const DELETION_TIMEOUT: Duration = Duration::from_secs(120);
 const CONDITION: &str = "DisruptionAllowed";
 
@@ -28,8 +28,8 @@ pub(super) fn needs_scale(budget: &Budget) -> bool {
     budget.max_unavailable.is_some() || matches!(budget.min_available, Some(Percentage(_)))
 }
 
-/// Returns how many pods a budget expects and requires. `scale` is the sum of the desired
-/// pods of their controllers.
+/// Returns the numbers of pods that a budget expects and requires. `scale` is the sum of the
+/// desired pods of the pods' controllers.
 ///
 /// # Errors
 /// A percentage is invalid.
@@ -54,7 +54,7 @@ pub(super) fn expected(budget: &Budget, pods: usize, scale: i32) -> Result<Expec
     }
 }
 
-/// The new status, and when to check it again.
+/// The new status, and the time until the next check.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decision {
     pub(super) status: Status,
@@ -63,7 +63,7 @@ pub(super) struct Decision {
     pub(super) not_deleted: Vec<usize>,
 }
 
-/// When an evicted pod counts as available again, if it has not been deleted.
+/// Returns the time at which an evicted pod counts as available again if it has not been deleted.
 fn deadline(evicted: &str) -> Option<Timestamp> {
     time::parse(evicted)?.checked_add(DELETION_TIMEOUT).ok()
 }
@@ -129,7 +129,7 @@ pub(super) fn decide(
     }
 }
 
-/// The status when the number of expected pods is unknown: no disruptions are allowed.
+/// Returns the status for an unknown number of expected pods, which allows no disruptions.
 pub(super) fn failed(old: &Status, problem: &str, now: Timestamp) -> Status {
     let mut status = old.clone();
     status.disruptions_allowed = 0;

@@ -1,8 +1,8 @@
-//! The disruption controller: it computes how many of the pods that a
-//! PodDisruptionBudget selects may be evicted.
+//! The disruption controller, which computes how many of the pods that a PodDisruptionBudget
+//! selects may be evicted.
 //!
-//! Everything is pure except for the loop in [`controller`], its [`requests`] and
-//! [`scale`], which reads the desired number of pods of their controllers.
+//! Everything is pure except for the loop in [`controller`], its [`requests`] and [`scale`], which
+//! reads the desired number of pods of their controllers.
 
 mod budget;
 mod controller;

@@ -7,17 +7,17 @@ use serde::Deserialize;
 
 use crate::key::Key;
 
-/// A pod, as far as the controller needs it.
+/// The fields of a pod that the controller reads.
 #[derive(Debug, Clone)]
 pub(super) struct PodFacts {
     pub(super) key: Key,
     pub(super) uid: String,
     pub(super) ready: bool,
-    /// True if it is being deleted.
+    /// True if the pod is being deleted.
     pub(super) deleting: bool,
     pub(super) owner: Option<OwnerReference>,
-    /// Since when its condition DisruptionTarget states that it will be deleted. `None` if
-    /// it has no such condition, has ended, or the node ends it.
+    /// The time since which the condition DisruptionTarget states that the pod will be deleted.
+    /// `None` if the pod lacks the condition, has ended, or is terminated by its node.
     pub(super) disrupted_since: Option<Timestamp>,
 }
 

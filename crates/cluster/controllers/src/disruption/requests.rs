@@ -15,7 +15,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Replaces the status of the version of the budget that was read.
+    /// Replaces the status if the budget has not changed since it was read.
     pub(super) async fn store_status(
         &self,
         item: &Item<Any>,
@@ -32,7 +32,7 @@ impl Requests {
         }
     }
 
-    /// States that a pod will not be deleted after all.
+    /// Sets the condition DisruptionTarget of a pod that will not be deleted to False.
     pub(super) async fn reset_disruption(
         &self,
         pod: &PodFacts,

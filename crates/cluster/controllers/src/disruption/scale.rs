@@ -17,7 +17,7 @@ pub(super) struct Scale {
     pub(super) has_unmanaged: bool,
 }
 
-/// Why the scale is unknown.
+/// The reason why the scale is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Problem {
     #[error("found no controllers for pod {0:?}")]
@@ -71,7 +71,7 @@ impl Reader {
         Ok(scale)
     }
 
-    /// The UID of a controller and its desired pods.
+    /// Returns the UID of a controller and its desired pods.
     async fn of_owner(
         &self,
         namespace: &str,
@@ -99,7 +99,7 @@ impl Reader {
         }
     }
 
-    /// The replicas of a controller in the caches, and its own controller.
+    /// Returns the replicas of a controller in the caches, and its own controller.
     fn cached(
         &self,
         namespace: &str,
@@ -116,7 +116,7 @@ impl Reader {
         Ok(Some((raw.spec.replicas.unwrap_or(1), parent)))
     }
 
-    /// The replicas of a controller of another kind, by its subresource `scale`.
+    /// Returns the replicas of a controller of another kind, from its subresource `scale`.
     async fn requested(
         &self,
         namespace: &str,

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use longshore_model::time;
 use serde::{Deserialize, Serialize};
 
-/// The status.
+/// The status of a PodDisruptionBudget.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
@@ -15,7 +15,7 @@ pub(super) struct Status {
     pub(super) disruptions_allowed: i32,
     pub(super) expected_pods: i32,
     pub(super) observed_generation: i64,
-    /// The evicted pods that have not been deleted, and when they were evicted.
+    /// The evicted pods that have not been deleted, with the times of the evictions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) disrupted_pods: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub(super) struct Condition {
     pub(super) message: String,
 }
 
-/// Replaces the condition of the type. The time of the last change is that of its status.
+/// Replaces the condition of the same type. The transition time changes only with the status.
 pub(super) fn set_condition(conditions: &mut Vec<Condition>, mut new: Condition, now: Timestamp) {
     new.last_transition_time = time::seconds(now);
     match conditions.iter_mut().find(|one| one.r#type == new.r#type) {

@@ -35,7 +35,7 @@ use crate::{
 const NAME: &str = "endpoints";
 /// The number of workers.
 const WORKERS: usize = 5;
-/// How soon to look again for a node that does not exist.
+/// The delay before a node that does not exist is looked up again.
 const NODE_RETRY: Duration = Duration::from_secs(1);
 /// The label with the zone of a node.
 const ZONE: &str = "topology.kubernetes.io/zone";
@@ -187,7 +187,7 @@ impl Controller {
         }
         let known = self.endpoints.get(Some(&key.namespace), &key.name);
         let existing = self.slices_of(&key, MANAGER)?;
-        // The Service may have had no selector before.
+        // The Service may have had no selector before, so mirrored slices are deleted.
         let mirrored = mirror::plan(None, &self.slices_of(&key, mirror::MANAGER)?);
         self.write_mirrored(&key, mirrored).await?;
         let pods = self.pods_of(&service)?;
@@ -222,8 +222,8 @@ impl Controller {
         Ok(Next::Done)
     }
 
-    /// Mirrors the Endpoints of a Service without a selector, and deletes those of a deleted
-    /// Service.
+    /// Mirrors the Endpoints of a Service without a selector, and deletes the Endpoints of a
+    /// deleted Service.
     async fn reconcile_foreign(&self, key: &Key) -> Result<Next, Error> {
         let known = self.endpoints.get(Some(&key.namespace), &key.name);
         let exists = self.services.get(Some(&key.namespace), &key.name).is_some();

@@ -1,4 +1,4 @@
-//! What a Service and a pod contribute to an EndpointSlice. Pure.
+//! The parts of an EndpointSlice that come from a Service and from a pod. Pure.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::{
 pub(super) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 /// The label with the controller that manages a slice.
 pub(super) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// The value of this label.
+/// The value of the label [`MANAGED_BY`] for this controller.
 pub(super) const MANAGER: &str = "endpointslice-controller.k8s.io";
 /// The label of endpoints of a headless Service.
 pub(super) const HEADLESS: &str = "service.kubernetes.io/headless";
@@ -38,13 +38,13 @@ pub(super) fn reference(pod: &PodFacts) -> ObjectReference {
     }
 }
 
-/// The host name of a pod, if the Service is its subdomain.
+/// Returns the host name of a pod if the Service is its subdomain.
 pub(super) fn hostname(service: &Service, pod: &PodFacts) -> Option<String> {
     let has = !pod.hostname.is_empty() && pod.subdomain == service.key.name;
     has.then(|| pod.hostname.clone())
 }
 
-/// The endpoint of a pod. `zone` is that of its node.
+/// Returns the endpoint of a pod. `zone` is the zone of the pod's node.
 pub(super) fn endpoint(
     service: &Service,
     pod: &PodFacts,
@@ -67,7 +67,7 @@ pub(super) fn endpoint(
     }
 }
 
-/// The ports of a Service at a pod. Ports that the pod does not have are left out.
+/// Returns the ports of a Service at a pod, without ports that the pod lacks.
 pub(super) fn ports(service: &Service, pod: &PodFacts) -> Vec<EndpointPort> {
     let ports = service.ports.iter().filter_map(|port| {
         Some(EndpointPort {
@@ -80,7 +80,7 @@ pub(super) fn ports(service: &Service, pod: &PodFacts) -> Vec<EndpointPort> {
     ports.collect()
 }
 
-/// The labels of a slice of the Service.
+/// Returns the labels of a Service's slices.
 pub(super) fn labels(service: &Service) -> BTreeMap<String, String> {
     let mut labels = service.labels.clone();
     labels.remove(HEADLESS);
@@ -92,8 +92,8 @@ pub(super) fn labels(service: &Service) -> BTreeMap<String, String> {
     labels
 }
 
-/// Returns true if the labels of a slice differ from those of the Service. The labels of the
-/// controller do not count.
+/// Returns true if the labels of a slice differ from the Service's labels. The labels that the
+/// controller sets are ignored.
 pub(super) fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {
     let own = |labels: &BTreeMap<String, String>| {
         let mut labels = labels.clone();
@@ -106,7 +106,7 @@ pub(super) fn labels_differ(slice: &EndpointSlice, service: &Service) -> bool {
     labels.map(own).unwrap_or_default() != own(&service.labels)
 }
 
-/// The prefix of the names of slices.
+/// Returns the prefix of the names of slices.
 pub(super) fn prefix(name: &str) -> String {
     match name.len() < MAX_PREFIX_LENGTH {
         true => format!("{name}-"),
@@ -114,7 +114,7 @@ pub(super) fn prefix(name: &str) -> String {
     }
 }
 
-/// A new slice without endpoints.
+/// Returns a new slice without endpoints.
 pub(super) fn slice(service: &Service, family: Family, ports: Vec<EndpointPort>) -> EndpointSlice {
     let name = &service.key.name;
     EndpointSlice {
@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(labels[SERVICE_NAME], "web");
         assert!(!labels.contains_key(HEADLESS));
         service.headless = true;
-        // The label of headless Services alone is no reason for an update.
+        // Only the label of headless Services differs, so no update is needed.
         assert!(!labels_differ(&found, &service));
         service.labels.insert("team".into(), "y".into());
         assert!(labels_differ(&found, &service));

@@ -27,14 +27,14 @@ const SKIP: &str = "endpointslice.kubernetes.io/skip-mirror";
 pub(super) const LEADER: &str = "control-plane.alpha.kubernetes.io/leader";
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The endpoints of one family and the same ports.
+/// The endpoints of one address family with the same ports.
 struct Group {
     ports: Vec<EndpointPort>,
     endpoints: Vec<Endpoint>,
 }
 
-/// Decides the changes of the mirrored slices. `endpoints` are the Endpoints to mirror:
-/// those of a Service without a selector.
+/// Decides the changes of the mirrored slices. `endpoints` are the Endpoints of a Service without a
+/// selector.
 pub(super) fn plan(endpoints: Option<&Endpoints>, existing: &[EndpointSlice]) -> Plan {
     let mut plan = Plan::default();
     let mut by_group: BTreeMap<(String, PortKey), Vec<&EndpointSlice>> = BTreeMap::new();
@@ -80,8 +80,8 @@ fn is_mirrored(endpoints: &Endpoints) -> bool {
         && meta.deletion_timestamp.is_none()
 }
 
-/// The endpoints of all subsets, by family and ports. At most a thousand addresses of each
-/// subset are mirrored.
+/// Returns the endpoints of all subsets by address family and ports. At most a thousand addresses
+/// of each subset are mirrored.
 fn groups(endpoints: &Endpoints) -> BTreeMap<(String, PortKey), Group> {
     let mut groups: BTreeMap<(String, PortKey), Group> = BTreeMap::new();
     for subset in subsets::repacked(endpoints.subsets.as_deref().unwrap_or_default()) {
@@ -110,7 +110,7 @@ fn groups(endpoints: &Endpoints) -> BTreeMap<(String, PortKey), Group> {
     groups
 }
 
-/// Converts an address. Invalid ones are left out.
+/// Converts an address. Returns `None` if the address is invalid.
 fn endpoint(address: &EndpointAddress, ready: bool) -> Option<(Family, Endpoint)> {
     let ip: std::net::IpAddr = address.ip.parse().ok()?;
     let family = match ip.is_ipv4() {
@@ -161,7 +161,7 @@ fn slice(endpoints: &Endpoints, family: &str, group: Group) -> EndpointSlice {
     }
 }
 
-/// Returns true if a slice has this content. The time of the last change does not count.
+/// Returns true if a slice has this content. The trigger time is ignored.
 fn is_same(old: &EndpointSlice, new: &EndpointSlice) -> bool {
     let annotations = |slice: &EndpointSlice| {
         let mut annotations = slice.metadata.annotations.clone().unwrap_or_default();

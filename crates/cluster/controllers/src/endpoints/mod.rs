@@ -1,5 +1,5 @@
-//! The Endpoints and EndpointSlice controllers: they publish the addresses of the pods
-//! that a Service selects, and mirror Endpoints that other clients write.
+//! The Endpoints and EndpointSlice controllers, which publish the addresses of the pods that a
+//! Service selects, and mirror Endpoints that other clients write.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 

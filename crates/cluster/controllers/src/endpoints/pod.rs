@@ -16,25 +16,25 @@ pub(super) struct NamedPort {
     pub(super) port: i32,
 }
 
-/// A pod, as far as the controllers need it.
+/// The fields of a pod that the controllers read.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PodFacts {
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// Its addresses of all families.
+    /// The addresses of the pod, of all families.
     pub(super) addresses: Vec<IpAddr>,
-    /// Its node; empty if it is not scheduled.
+    /// The node of the pod; empty if the pod is not scheduled.
     pub(super) node: String,
     pub(super) hostname: String,
     pub(super) subdomain: String,
     pub(super) ready: bool,
-    /// When its condition Ready changed.
+    /// The time at which the condition Ready changed.
     pub(super) ready_changed: Option<Timestamp>,
-    /// True if it is being deleted.
+    /// True if the pod is being deleted.
     pub(super) terminating: bool,
-    /// True if it has succeeded or failed.
+    /// True if the pod has succeeded or failed.
     pub(super) ended: bool,
     /// The named ports of containers and sidecars, in this order.
     pub(super) ports: Vec<NamedPort>,
@@ -139,19 +139,19 @@ impl PodFacts {
         })
     }
 
-    /// Returns true if endpoints can include it: it has an address and has not ended.
+    /// Returns true if the pod can be an endpoint: it has an address and has not ended.
     pub(super) fn is_published(&self) -> bool {
         !self.ended && !self.addresses.is_empty()
     }
 
-    /// Its addresses of a family.
+    /// Returns the addresses of the pod in a family.
     pub(super) fn addresses_of(&self, family: Family) -> impl Iterator<Item = String> {
         let addresses = self.addresses.iter();
         let addresses = addresses.filter(move |ip| ip.is_ipv4() == (family == Family::V4));
         addresses.map(IpAddr::to_string)
     }
 
-    /// The number of the port to which a port of a Service leads.
+    /// Returns the number of the pod's port to which a port of a Service leads.
     pub(super) fn port_of(&self, port: &ServicePort) -> Option<i32> {
         match &port.target_port {
             TargetPort::Number(number) => Some(*number),

@@ -48,7 +48,7 @@ fn annotate(object: &mut Value, name: &str, value: Option<String>) {
 }
 
 impl Requests {
-    /// Carries out the changes of a Service's slices. Returns the versions written.
+    /// Executes the changes of a Service's slices. Returns the versions written.
     pub(super) async fn change_slices(
         &self,
         service: &Service,
@@ -84,8 +84,8 @@ impl Requests {
         (versions, done)
     }
 
-    /// Carries out a plan. Stores the versions written. `trigger` returns the time of the
-    /// change that led to a slice.
+    /// Executes a plan. Stores the versions written. `trigger` returns the time of the change that
+    /// led to a slice.
     pub(super) async fn write_slices(
         &self,
         namespace: &str,
@@ -118,7 +118,7 @@ impl Requests {
                 ..DeleteOptions::default()
             };
             match view.delete(name, &options).await {
-                // It was deleted, or another slice has its name.
+                // The slice was deleted, or another slice has its name.
                 Err(error) if error.is_not_found() || error.is_conflict() => {}
                 done => done?,
             }
@@ -203,8 +203,8 @@ impl Requests {
     }
 }
 
-/// Returns true if the stored Endpoints need no change. The label of headless Services alone is no
-/// reason for a change.
+/// Returns true if the stored Endpoints need no change. The label of headless Services alone does
+/// not require a change.
 fn is_up_to_date(
     current: &Endpoints,
     desired: &[EndpointSubset],

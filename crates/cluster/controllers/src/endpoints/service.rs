@@ -55,7 +55,7 @@ pub(super) struct Service {
     pub(super) labels: BTreeMap<String, String>,
     pub(super) created: Option<Timestamp>,
     pub(super) deleting: bool,
-    /// True if it has no address of its own.
+    /// True if the Service is headless, so that it has no cluster IP.
     pub(super) headless: bool,
     pub(super) selector: BTreeMap<String, String>,
     /// True if addresses of pods that are not ready count as ready.
@@ -113,7 +113,7 @@ impl Service {
         }))
     }
 
-    /// Returns true if its selector matches labels.
+    /// Returns true if the Service selects these labels.
     pub(super) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         let mut selector = self.selector.iter();
         selector.all(|(key, value)| labels.get(key) == Some(value))

@@ -8,7 +8,7 @@ use std::{
 use super::{pod::PodFacts, service::Service};
 use crate::key::Key;
 
-/// A pod as it was read last.
+/// The last state of a pod that was read.
 #[derive(Debug)]
 struct Known {
     version: String,
@@ -54,15 +54,15 @@ impl Store {
         services.map(|service| service.key.clone()).collect()
     }
 
-    /// Returns a pod if this version of it was read.
+    /// Returns a pod if this version was read.
     pub(super) fn pod(&self, key: &Key, uid: &str, version: &str) -> Option<Arc<PodFacts>> {
         let known = self.pods.get(key)?;
         let same = known.facts.uid == uid && known.version == version;
         same.then(|| known.facts.clone())
     }
 
-    /// Stores a pod that a Service selects. Returns the Services to reconcile: none if
-    /// nothing has changed that they publish.
+    /// Stores a pod that a Service selects. Returns the Services to reconcile, which is empty if
+    /// the published fields have not changed.
     pub(super) fn put_pod(&mut self, key: &Key, version: &str, facts: PodFacts) -> Vec<Key> {
         let mut affected = self.selecting(&key.namespace, &facts.labels);
         let known = self.pods.get(key);

@@ -15,16 +15,16 @@ use super::{
 
 /// The label with the controller that manages an Endpoints object.
 pub(super) const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
-/// The value of this label.
+/// The value of the label [`MANAGED_BY`].
 pub(super) const MANAGER: &str = "endpoint-controller";
-/// The annotation of an object that lacks addresses.
+/// The annotation of an object without some of the addresses.
 pub(super) const OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
 /// The maximum number of addresses, as in Kubernetes.
 pub(super) const MAX_ADDRESSES: usize = 1000;
 
 /// A port in the order of subsets; `None` for Services without ports.
 type Port = Option<(Option<String>, i32, Option<String>, Option<String>)>;
-/// What identifies an address: the address and the UID of the pod.
+/// The identity of an address: the address and the UID of the pod.
 type AddressKey = (String, Option<String>);
 
 fn address_key(address: &EndpointAddress) -> AddressKey {
@@ -100,7 +100,7 @@ pub(super) fn repacked(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
                     .or_insert_with(|| address.clone());
                 for port in &ports {
                     let known = by_port.entry(port.clone()).or_default();
-                    // An address that is not ready once is not ready.
+                    // An address is ready only if it is ready in all subsets.
                     *known.entry(key.clone()).or_insert(true) &= ready;
                 }
             }
@@ -146,8 +146,8 @@ pub(super) fn is_over_capacity(subsets: &[EndpointSubset]) -> bool {
     counts.sum::<usize>() > MAX_ADDRESSES
 }
 
-/// Removes the addresses over the maximum, first those that are not ready. The subsets
-/// keep their proportions. Returns whether any were removed.
+/// Removes the addresses over the maximum, first addresses that are not ready. The subsets keep
+/// their proportions. Returns true if addresses were removed.
 pub(super) fn truncate(subsets: &mut [EndpointSubset]) -> bool {
     if !is_over_capacity(subsets) {
         return false;

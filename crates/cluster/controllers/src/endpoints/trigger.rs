@@ -1,5 +1,5 @@
-//! The time of the change that led to a change of endpoints. Clients measure with it
-//! how long the endpoints took to follow. Pure.
+//! The time of the change that led to a change of endpoints. Clients use it to measure the delay of
+//! the endpoints. Pure.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -11,18 +11,18 @@ use jiff::Timestamp;
 use super::{pod::PodFacts, service::Service};
 use crate::key::Key;
 
-/// The annotation with this time.
+/// The annotation with the trigger time.
 pub(super) const ANNOTATION: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
-/// What was seen of each Service at its last reconciliation.
+/// The times of the pods of each Service at its last reconciliation.
 #[derive(Debug, Default)]
 pub(super) struct Triggers {
     known: HashMap<Key, BTreeMap<String, Timestamp>>,
 }
 
 impl Triggers {
-    /// Returns the time of the earliest change since the last call; `None` if nothing
-    /// changed that has a time.
+    /// Returns the time of the earliest change since the last call, or `None` if no change has a
+    /// time.
     pub(super) fn next(&mut self, service: &Service, pods: &[Arc<PodFacts>]) -> Option<Timestamp> {
         let times = pods.iter();
         let times = times.filter_map(|pod| Some((pod.name.clone(), pod.ready_changed?)));

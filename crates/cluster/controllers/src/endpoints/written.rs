@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::key::Key;
 
-/// How long to wait for a cache to report a write. An object that is deleted right after
+/// The maximum time to wait until a cache reports a write. An object that is deleted right after
 /// the write may never be reported.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
@@ -32,7 +32,7 @@ impl Written {
         }
     }
 
-    /// Returns how long to wait at most until the cache has the last write.
+    /// Returns the maximum time to wait until the cache has the last write.
     pub(super) fn wait(&mut self, key: &Key, now: Instant) -> Option<Duration> {
         let (version, deadline) = *self.expected.get(key)?;
         if version <= self.seen || deadline <= now {

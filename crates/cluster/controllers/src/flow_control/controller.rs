@@ -70,7 +70,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     let schemas = feed(NAME, &controller.schemas.cache, |key, _| {
         controller.queue.add(Key::Schema(key.name));
     });
-    // Those that do not exist.
+    // The cache does not report default objects that do not exist.
     for level in LEVELS {
         controller.queue.add(Key::Level(level.name.to_owned()));
     }
@@ -82,13 +82,13 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
-/// The level to which a FlowSchema refers.
+/// Returns the name of the level to which a FlowSchema refers.
 fn level_of(schema: &Value) -> &str {
     let level = &schema["spec"]["priorityLevelConfiguration"]["name"];
     level.as_str().unwrap_or_default()
 }
 
-/// The condition, if it differs from that of the FlowSchema.
+/// Returns the condition if it differs from the FlowSchema's condition.
 fn condition(schema: &Value, exists: bool, now: &str) -> Option<Value> {
     let wanted = flow_control::dangling(level_of(schema), exists, now);
     let mut known = schema["status"]["conditions"]
@@ -106,7 +106,7 @@ fn condition(schema: &Value, exists: bool, now: &str) -> Option<Value> {
 }
 
 impl Objects {
-    /// Brings the object of a name up to date with its default.
+    /// Updates the object of a name to its default.
     async fn keep(&self, name: &str) -> Result<(), Error> {
         let default = self.defaults.iter().find(|default| default.name == name);
         let stored = self.cache.get(None, name);
@@ -125,7 +125,7 @@ impl Objects {
             Change::Delete => self.view.delete(name, &options).await,
         };
         match done {
-            // The cache will show the newer state.
+            // The cache will report the newer state.
             Err(error)
                 if error.is_already_exists() || error.is_conflict() || error.is_not_found() =>
             {
@@ -141,7 +141,7 @@ impl Controller {
     fn add_schemas_of(&self, level: &str) {
         let schemas = self.schemas.cache.snapshot();
         for schema in schemas.iter() {
-            // Not the whole object: a level changes rarely, but all are new at the start.
+            // Decodes only one field: levels rarely change, but all of them are new at the start.
             let name = schema.field::<String>(&["spec", "priorityLevelConfiguration", "name"]);
             if name.is_ok_and(|name| name.as_deref() == Some(level)) {
                 self.queue.add(Key::Schema(schema.name().to_owned()));

@@ -1,6 +1,5 @@
-//! API priority and fairness: keeps the default FlowSchemas and PriorityLevelConfigurations,
-//! and the condition `Dangling` of FlowSchemas. [`revise`] decides, [`controller`] watches and
-//! writes.
+//! API priority and fairness. Keeps the default FlowSchemas and PriorityLevelConfigurations, and
+//! the condition `Dangling` of FlowSchemas. [`revise`] decides, [`controller`] watches and writes.
 
 mod controller;
 mod revise;

@@ -1,21 +1,21 @@
-//! Decides how a stored object differs from its default. Pure.
+//! Decides how to change a stored object by its default. Pure.
 
 use longshore_model::flow_control::{AUTO_UPDATE, DefaultObject, EXEMPT};
 use serde_json::{Value, json};
 
-/// What to do with an object.
+/// The change of an object.
 #[derive(Debug, PartialEq)]
 pub(super) enum Change {
     None,
     Create(Value),
-    /// Replace it by this object.
+    /// Replace the stored object by this object.
     Replace(Value),
-    /// A default object of another release.
+    /// Delete a default object of another release.
     Delete,
 }
 
-/// Compares the stored object of a name with the default of this name. As in Kubernetes, the
-/// annotation of a suggested object decides whether its spec is kept up to date.
+/// Compares the stored object with the default of the same name. As in Kubernetes, the annotation
+/// of a suggested object decides whether its spec is kept up to date.
 pub(super) fn change(default: Option<&DefaultObject>, stored: Option<Value>) -> Change {
     let (default, mut object) = match (default, stored) {
         (None, None) => return Change::None,
@@ -59,7 +59,7 @@ fn wanted_spec(default: &DefaultObject, stored: &Value) -> Value {
     wanted
 }
 
-/// The annotation, read as Go reads booleans.
+/// Returns the value of the annotation, parsed like a boolean in Go.
 fn auto_update(object: &Value) -> Option<bool> {
     match object["metadata"]["annotations"][AUTO_UPDATE].as_str()? {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),

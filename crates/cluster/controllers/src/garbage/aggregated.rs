@@ -1,6 +1,6 @@
-//! Feeds the objects of aggregated API servers to the garbage collector while their
-//! APIServices exist. As in Kubernetes, the kinds are discovered again and again, and the
-//! kinds of a server that does not respond remain.
+//! Feeds the objects of aggregated API servers to the garbage collector while their APIServices
+//! exist. As in Kubernetes, the kinds are discovered repeatedly, and the kinds of a server that
+//! does not respond remain.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -16,9 +16,9 @@ use tokio::time::sleep;
 use super::{collector::Collector, custom::feed_kind};
 use crate::aggregated::{self, Aggregated, GroupVersion};
 
-/// How often the kinds are discovered again, as in Kubernetes.
+/// The interval at which the kinds are discovered, as in Kubernetes.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// The verbs that a kind needs.
+/// The verbs that a collected kind must support.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
 
 /// A kind, and the handle of the feed of its objects.
@@ -34,7 +34,7 @@ pub(super) async fn feed(collector: &Collector, services: Option<&Cache<Any>>) {
     let mut feeds = FuturesUnordered::new();
     let mut running: Vec<Feed> = Vec::new();
     loop {
-        // One discovery for all changes so far.
+        // A single discovery handles all changes so far.
         while let Some(change) = changes.try_next() {
             note(&mut versions, &change);
         }

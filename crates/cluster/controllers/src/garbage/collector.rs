@@ -89,8 +89,7 @@ impl Collector {
         feed(NAME, cache, note).await;
     }
 
-    /// Adds a kind that is served now, so that owners of this kind can be looked
-    /// up.
+    /// Adds a served kind, so that owners of this kind can be looked up.
     pub(super) fn learn(&self, kind: &Arc<KindInfo>, is_aggregated: bool) {
         self.kinds.lock().add(kind, is_aggregated);
         let has_such = |node: &Node| {
@@ -101,7 +100,7 @@ impl Collector {
         affected.into_iter().for_each(|uid| self.queue.add(uid));
     }
 
-    /// Removes a kind whose owners can no longer be looked up: their dependents are kept.
+    /// Removes a kind whose owners can no longer be looked up. Their dependents are kept.
     pub(super) fn unlearn(&self, kind: &Arc<KindInfo>) {
         self.kinds.lock().remove(kind);
     }
@@ -301,8 +300,8 @@ impl Collector {
                 // The definition of a custom kind was deleted in the meantime,
                 // together with its objects.
                 Err(error) if error.is_not_found() => continue,
-                // An aggregated API server that does not respond holds up the owners of
-                // its objects only.
+                // An aggregated API server that does not respond delays only owners of its own
+                // objects.
                 Err(_) if is_aggregated && !self.has_dependents(&uids[0], &kind) => continue,
                 Err(error) => return Err(error),
             };

@@ -17,14 +17,14 @@ pub(crate) const ORPHAN: &str = "orphan";
 /// An object in the graph.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// Its kind.
+    /// The kind of the object.
     pub(crate) kind: Arc<KindInfo>,
-    /// Its metadata, without labels and annotations.
+    /// The metadata of the object, without labels and annotations.
     pub(crate) meta: ObjectMeta,
 }
 
 impl Node {
-    /// Returns true if it is being deleted.
+    /// Returns true if the object is being deleted.
     pub(crate) fn is_deleting(&self) -> bool {
         self.meta.deletion_timestamp.is_some()
     }
@@ -33,23 +33,23 @@ impl Node {
         self.meta.finalizers.iter().any(|name| name == finalizer)
     }
 
-    /// Returns true if it is what an owner reference of a dependent describes: its kind and name,
-    /// in the namespace of the dependent.
+    /// Returns true if an owner reference of a dependent describes this object by kind and name,
+    /// and the dependent can refer to it.
     pub(crate) fn is_owner_of(&self, dependent: &Self, owner: &OwnerReference) -> bool {
         is_of(owner, &self.kind) && self.meta.name == owner.name && self.is_in_reach_of(dependent)
     }
 
-    /// Returns true if a dependent may refer to it: it has no namespace, or the same.
+    /// Returns true if a dependent can refer to this object: it has no namespace, or the same one.
     pub(crate) fn is_in_reach_of(&self, dependent: &Self) -> bool {
         !self.kind.is_namespaced() || self.meta.namespace == dependent.meta.namespace
     }
 
-    /// Returns true if it is being deleted in the foreground and waits for its dependents.
+    /// Returns true if the object is being deleted in the foreground and waits for its dependents.
     pub(crate) fn awaits_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// Returns true if it is being deleted and its dependents must be orphaned.
+    /// Returns true if the object is being deleted and its dependents must be orphaned.
     pub(crate) fn is_orphaning(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }
@@ -159,7 +159,7 @@ impl Graph {
         uids.filter_map(|uid| self.nodes.get(uid))
     }
 
-    /// Returns whether an object has dependents, and whether they wait for theirs.
+    /// Returns the state of an object's dependents.
     pub(crate) fn state_of_dependents(&self, uid: &str) -> Dependents {
         let mut state = Dependents::None;
         for node in self.dependents(uid) {
@@ -184,37 +184,36 @@ impl Graph {
 /// The dependents of an object that will be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dependents {
-    /// There are none.
+    /// The object has no dependents.
     None,
-    /// There are some.
+    /// The object has dependents.
     Some,
-    /// One of them is itself being deleted in the foreground, possibly in a cycle.
+    /// A dependent is itself being deleted in the foreground, possibly in a cycle.
     Waiting,
 }
 
-/// The state of an owner, after asking the server.
+/// The state of an owner after a request to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnerState {
-    /// It exists, or its kind cannot be looked up.
+    /// The owner exists, or its kind cannot be looked up.
     Solid,
-    /// No object has its UID.
+    /// No object has the owner's UID.
     Absent,
-    /// It is being deleted in the foreground and waits for this dependent.
+    /// The owner is being deleted in the foreground and waits for this dependent.
     Waiting,
 }
 
-/// What to do with an object that has owners.
+/// The action for an object with owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Keep it unchanged.
+    /// Keep the object unchanged.
     Keep,
-    /// Keep it, but remove these owners.
+    /// Keep the object, but remove these owners.
     RemoveOwners(Vec<String>),
-    /// Delete it.
+    /// Delete the object.
     Delete(Propagation),
-    /// Delete it in the foreground, and stop its owners from waiting for it. Its
-    /// owners and a dependent wait for each other, so none of the cycle would be
-    /// deleted otherwise.
+    /// Delete the object in the foreground, and stop its owners from waiting for it. The owners and
+    /// a dependent wait for each other, so the whole cycle would remain otherwise.
     BreakCycle,
 }
 

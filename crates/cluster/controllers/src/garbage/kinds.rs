@@ -1,16 +1,16 @@
-//! The kinds that the garbage collector knows: the built-in kinds, the custom ones, and
-//! those of aggregated API servers.
+//! The kinds that the garbage collector knows: built-in kinds, custom kinds, and kinds of
+//! aggregated API servers.
 
 use std::{collections::HashMap, sync::Arc};
 
 use longshore_client::OwnerReference;
 use longshore_model::{Gvk, KindInfo, kind::BUILTIN};
 
-/// A kind, and who serves it.
+/// A known kind.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) kind: Arc<KindInfo>,
-    /// True if an aggregated API server serves it.
+    /// True if an aggregated API server serves the kind.
     pub(super) is_aggregated: bool,
 }
 
@@ -40,8 +40,8 @@ impl Kinds {
         self.known.insert(key(&kind.gvk), known);
     }
 
-    /// Removes a kind whose API server is no longer aggregated. Whether its objects exist
-    /// is then unknown.
+    /// Removes a kind whose API server is no longer aggregated, so that the existence of its
+    /// objects is unknown.
     pub(super) fn remove(&mut self, kind: &Arc<KindInfo>) {
         let key = key(&kind.gvk);
         let is_same = |known: &Known| Arc::ptr_eq(&known.kind, kind);

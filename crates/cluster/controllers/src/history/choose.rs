@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::revision::Revision;
 
-/// Where the revision with a template comes from.
+/// The revision for the current template.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Choice {
-    /// It is the newest revision.
+    /// The newest revision has the template.
     Keep(Arc<Revision>),
-    /// An older revision becomes the newest, with this number: a rollback.
+    /// An older revision has the template. It gets this number and becomes the newest: a rollback.
     Renumber(Arc<Revision>, i64),
-    /// It must be created, with this number.
+    /// No revision has the template. A revision must be created with this number.
     Create(i64),
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn choose(revisions: &[Arc<Revision>], data: &Value) -> Choice {
     }
 }
 
-/// How revisions in use count for the limit of old revisions.
+/// The effect of revisions in use on the limit of old revisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Live {
-    /// They count, but are kept: DaemonSets.
+    /// Revisions in use count, but are kept, as for DaemonSets.
     Counts,
-    /// They do not count: StatefulSets.
+    /// Revisions in use do not count, as for StatefulSets.
     Ignored,
 }
 

@@ -1,5 +1,5 @@
-//! The ControllerRevisions of StatefulSets and DaemonSets: one for each template, with
-//! a number that is the revision of `kubectl rollout history`.
+//! The ControllerRevisions of StatefulSets and DaemonSets. Each template has one revision, whose
+//! number is the revision of `kubectl rollout history`.
 //!
 //! Everything is pure except for [`requests`].
 

@@ -12,11 +12,11 @@ use crate::key::Key;
 /// A revision to create.
 #[derive(Debug)]
 pub(crate) struct NewRevision<'a> {
-    /// Namespace and name of its controller.
+    /// The namespace and name of the controller.
     pub(crate) parent: &'a Key,
-    /// The reference to its controller.
+    /// The reference to the controller.
     pub(crate) owner: Value,
-    /// The annotations of its controller.
+    /// The annotations of the controller.
     pub(crate) annotations: Value,
     /// The label for the hash.
     pub(crate) hash_label: &'static str,
@@ -24,13 +24,13 @@ pub(crate) struct NewRevision<'a> {
     pub(crate) number: i64,
     /// The patch that restores the template.
     pub(crate) data: &'a Value,
-    /// The part of the data that determines the name. It differs between the kinds,
-    /// because objects of both can have the same name and template.
+    /// The part of the data that determines the name. It differs between the kinds, because a
+    /// StatefulSet and a DaemonSet can have the same name and template.
     pub(crate) hashed: &'a Value,
 }
 
-/// Creates a revision. If a revision with other data has its name, the collision count
-/// increases. Returns the revision and the collision count.
+/// Creates a revision. If a revision with other data has the name, the collision count increases.
+/// Returns the revision and the collision count.
 ///
 /// # Errors
 /// A request failed.
@@ -57,8 +57,8 @@ pub(crate) async fn create(
         match view.create(&object).await {
             Err(error) if error.is_already_exists() => {
                 let found = Revision::of(&view.fetch(&name).await?)?;
-                // It may have belonged to a deleted controller of the same name. The pods
-                // that have its name are not replaced.
+                // The existing revision may be of a deleted controller with the same name. Pods
+                // with this revision are not replaced.
                 if found.data == *new.data {
                     return Ok((found, collisions));
                 }

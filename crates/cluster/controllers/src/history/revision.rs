@@ -18,11 +18,11 @@ pub(crate) struct Revision {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// When it was created.
+    /// The creation time.
     pub(crate) created: Option<Timestamp>,
-    /// True if it is being deleted.
+    /// True if the revision is being deleted.
     pub(crate) deleting: bool,
-    /// Name and uid of its controller.
+    /// The name and UID of the controller.
     pub(crate) owner: Option<(String, String)>,
     /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
@@ -62,7 +62,7 @@ impl Revision {
         })
     }
 
-    /// Returns true if the object with this UID is its controller.
+    /// Returns true if the object with this UID is the controller.
     pub(crate) fn is_owned_by(&self, uid: &str) -> bool {
         self.owner.as_ref().is_some_and(|(_, owner)| owner == uid)
     }

@@ -24,7 +24,7 @@ fn data_restores_the_template() {
     assert_eq!(template(&patch), one);
 }
 
-/// The name that Kubernetes gives to the revision of this data: FNV-1, not FNV-1a.
+/// Kubernetes gives this name to a revision with these data. The hash is FNV-1, not FNV-1a.
 #[test]
 fn hashes_depend_on_the_data_and_the_collisions() {
     assert_eq!(hash(&json!({}), 0), hash(&json!({}), 0));
@@ -61,8 +61,8 @@ fn revisions_in_use_are_kept() {
 }
 
 proptest! {
-    /// However often templates alternate, there is one revision for each, the numbers
-    /// differ, and the newest has the current template.
+    /// Templates can alternate any number of times: each has one revision, the numbers differ, and
+    /// the newest revision has the current template.
     #[test]
     fn each_template_has_one_revision(images in prop::collection::vec(0_u8..5, 1..40)) {
         let mut revisions: Vec<Arc<Revision>> = Vec::new();

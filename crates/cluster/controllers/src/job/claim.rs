@@ -1,4 +1,4 @@
-//! Decides which pods a Job adopts, and which it releases. Pure.
+//! Decides which pods a Job adopts and releases. Pure.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -45,8 +45,8 @@ fn matches(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> bool 
     parsed.is_some_and(|parsed| parsed.is_ok_and(|parsed| parsed.matches(labels)))
 }
 
-/// Decides about the pods that the Job owns and those without a controller. As in
-/// Kubernetes, a Job in deletion does not adopt or release pods.
+/// Decides about the Job's own pods and the pods without a controller. As in Kubernetes, a Job in
+/// deletion does not adopt or release pods.
 pub(super) fn claim(job: &Job, owned: &[Arc<PodFacts>], orphans: &[Arc<PodFacts>]) -> Claims {
     if job.metadata.deletion_timestamp.is_some() {
         return Claims::default();

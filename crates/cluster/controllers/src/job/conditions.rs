@@ -32,8 +32,7 @@ pub(crate) fn finished(status: &JobStatus) -> Option<&JobCondition> {
     find(status, names::COMPLETE).or_else(|| find(status, names::FAILED))
 }
 
-/// Sets a condition. Returns whether it changed. A condition is not added with
-/// status False.
+/// Sets a condition. Returns true if it changed. A condition with status False is not added.
 pub(crate) fn set(
     status: &mut JobStatus,
     kind: &str,

@@ -83,8 +83,8 @@ pub(crate) async fn run(
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
-/// Returns true if the user has chosen the selector of a Job. A generated one contains the UID of
-/// the Job, so that no older pod matches it.
+/// Returns true if the user chose the selector of a Job. A generated selector contains the UID of
+/// the Job, so it cannot match older pods.
 fn is_selector_given(job: &batch::Job) -> bool {
     let spec = job.spec.as_ref();
     spec.is_some_and(|spec| spec.manual_selector == Some(true))
@@ -140,7 +140,7 @@ impl Controller {
     fn put_pod(&self, key: Key, change: &Change<Pod>) {
         let is_known = self.store().pod(&key).is_some();
         if !is_known && !PodFacts::is_relevant(change.item()) {
-            // A pod that belongs to nothing matters only if a Job adopts it.
+            // A pod that belongs to nothing matters only if a Job can adopt it.
             if matches!(change, Change::Gone(_)) || !self.enqueue_selecting(change.item()) {
                 return;
             }
@@ -255,9 +255,8 @@ impl Controller {
             };
             let has_actions = !plan.create.is_empty() || !plan.delete.is_empty();
             if !is_decided(job.status.as_ref()) && is_decided(Some(&plan.status)) {
-                // The verdict is stored before the pods are deleted because of it.
-                // Otherwise their end would look like a failure with its own
-                // verdict.
+                // The verdict is stored before pods are deleted for it. Otherwise their end would
+                // look like a failure with its own verdict.
                 if !self.store_status(key, &job, &plan).await? {
                     return Ok(Next::Done);
                 }

@@ -15,7 +15,7 @@ use crate::pod_fields::PodFields;
 pub(crate) enum Phase {
     /// Pending, Running or Unknown.
     Unfinished {
-        /// True if its containers have started.
+        /// True if the containers have started.
         running: bool,
     },
     /// All containers succeeded.
@@ -38,11 +38,11 @@ pub(crate) struct Owner {
 pub(crate) struct Exit {
     /// The container's name.
     pub(crate) container: String,
-    /// Its exit code.
+    /// The container's exit code.
     pub(crate) code: i32,
 }
 
-/// A pod, as far as the Job controller needs it.
+/// The fields of a pod that the Job controller reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodFacts {
     /// Namespace.
@@ -53,20 +53,20 @@ pub(crate) struct PodFacts {
     pub(crate) uid: String,
     /// The resourceVersion, if it is a number.
     pub(crate) version: Option<u64>,
-    /// The Job that it belongs to.
+    /// The Job of the pod.
     pub(crate) owner: Option<Owner>,
-    /// True if it has a controller of another kind.
+    /// True if the pod has a controller of another kind.
     pub(crate) is_foreign: bool,
-    /// Its labels, unless it has a controller of another kind.
+    /// The labels, unless the pod has a controller of another kind.
     pub(crate) labels: BTreeMap<String, String>,
     /// Phase.
     pub(crate) phase: Phase,
-    /// True if it is being deleted, or its deletion has been requested.
+    /// True if the pod is being deleted, or its deletion has been requested.
     pub(crate) deleting: bool,
-    /// True if it is being deleted and no node will report its end: it was never scheduled, or was
-    /// force-deleted.
+    /// True if the pod is being deleted and no node will report its end, because it was never
+    /// scheduled or was force-deleted.
     pub(crate) lost: bool,
-    /// True if it has the finalizer for counting.
+    /// True if the pod has the finalizer for counting.
     pub(crate) tracked: bool,
     /// True if the condition Ready is True.
     pub(crate) ready: bool,
@@ -74,17 +74,17 @@ pub(crate) struct PodFacts {
     pub(crate) index: Option<u32>,
     /// The number of restarts of all containers.
     pub(crate) restarts: i64,
-    /// The number of earlier failures of its index.
+    /// The number of earlier failures of the index.
     pub(crate) index_failures: i64,
-    /// The number of earlier failures of its index that the failure policy ignored.
+    /// The number of earlier failures of the index that the failure policy ignored.
     pub(crate) index_ignored: i64,
-    /// When it was created.
+    /// The creation time.
     pub(crate) created: Option<Timestamp>,
-    /// When its last container terminated.
+    /// The time at which the last container terminated.
     pub(crate) finished: Option<Timestamp>,
-    /// The nonzero exit codes of its containers.
+    /// The nonzero exit codes of the containers.
     pub(crate) exits: Vec<Exit>,
-    /// The types and statuses of its conditions.
+    /// The types and statuses of the conditions.
     pub(crate) conditions: Vec<(String, String)>,
 }
 
@@ -97,13 +97,13 @@ struct Ownership {
 }
 
 impl PodFacts {
-    /// Returns the number of earlier failures of its index, ignored or not.
+    /// Returns the number of earlier failures of the index, ignored or not.
     pub(crate) fn tries(&self) -> i64 {
         self.index_failures.saturating_add(self.index_ignored)
     }
 
     /// Returns true if a pod belongs to a Job or waits to be counted by one. Does not decode the
-    /// whole pod. A pod that cannot be read counts as one.
+    /// whole pod. A pod that cannot be read counts as relevant.
     pub(crate) fn is_relevant(item: &Item<kinds::Pod>) -> bool {
         let Ok(ownership) = item.field::<Ownership>(&["metadata"]) else {
             return true;
@@ -188,12 +188,12 @@ impl PodFacts {
         }
     }
 
-    /// Returns true if it has not finished and is not being deleted.
+    /// Returns true if the pod has not finished and is not being deleted.
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && !self.deleting
     }
 
-    /// Returns true if it is being deleted and has not finished.
+    /// Returns true if the pod is being deleted and has not finished.
     pub(crate) fn is_terminating(&self) -> bool {
         matches!(self.phase, Phase::Unfinished { .. }) && self.deleting
     }

@@ -4,14 +4,14 @@ use k8s_openapi::api::batch::v1::{PodFailurePolicy, PodFailurePolicyRule};
 
 use super::facts::{Phase, PodFacts};
 
-/// What to do about a failed pod.
+/// The action for a failed pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Count it towards the backoff limit.
+    /// Count the failure towards the backoff limit.
     Count,
-    /// Replace it without counting it.
+    /// Replace the pod without counting the failure.
     Ignore,
-    /// Fail its index immediately.
+    /// Fail the pod's index immediately.
     FailIndex,
     /// Fail the Job immediately, with this reason.
     FailJob(String),

@@ -4,15 +4,15 @@ use std::{fmt, str::FromStr};
 
 /// A set of indexes, stored as sorted ranges that are not adjacent.
 ///
-/// The text format is that of `.status.completedIndexes`: three or more consecutive
-/// indexes form a range with a hyphen, and commas separate the rest.
+/// The text has the format of `.status.completedIndexes`: three or more consecutive indexes form a
+/// range with a hyphen, and commas separate the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct IndexSet {
-    /// First and last index of each range.
+    /// The first and last index of each range.
     ranges: Vec<(u32, u32)>,
 }
 
-/// The text is not a set of indexes.
+/// The error for a text that is not a set of indexes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid list of indexes {text:?}: use increasing numbers and ranges, for example 0,2-4")]
 pub(crate) struct IndexSetError {

@@ -15,15 +15,15 @@ use k8s_openapi::api::batch::v1::Job;
 use super::{backoff::Failures, claim::selects, facts::PodFacts};
 use crate::key::Key;
 
-/// How long to wait for a pod if it is unknown whether it was created.
+/// The time to wait for a pod if it is unknown whether the pod was created.
 const CREATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The observed Jobs and pods.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
     jobs: HashMap<Key, Arc<Job>>,
-    /// Shared with snapshots: a Job can have thousands of pods, and is decided about at each
-    /// change.
+    /// Pods are shared with snapshots: a Job can have thousands of pods, and each change requires a
+    /// decision.
     pods: HashMap<Key, Arc<PodFacts>>,
     /// The names of a Job's pods, by the Job's UID.
     owned: HashMap<String, BTreeSet<Key>>,
@@ -36,8 +36,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Expected {
     until: Instant,
-    /// The watch has reported the pod's deletion, possibly before the response to
-    /// its creation arrived.
+    /// True if the watch has reported the pod's deletion, possibly before the response to its
+    /// creation arrived.
     gone: bool,
 }
 
@@ -48,8 +48,7 @@ pub(crate) struct Snapshot {
     /// The pods without a controller that the Job selects.
     pub(crate) orphans: Vec<Arc<PodFacts>>,
     pub(crate) failures: Failures,
-    /// Set if pod creations are pending: wait this long, or until the watch reports
-    /// a pod.
+    /// The time to wait for pending pod creations, unless the watch reports a pod earlier.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -61,8 +60,8 @@ fn uid(job: &Job) -> &str {
     job.metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// Whether `new` is not older than `old`. Versions that are not numbers cannot be
-/// compared; the later message is then current.
+/// Returns true if `new` is not older than `old`. Versions that are not numbers cannot be compared;
+/// the later message is then current.
 fn is_current(new: Option<u64>, old: Option<u64>) -> bool {
     new.zip(old).is_none_or(|(new, old)| new >= old)
 }
@@ -115,7 +114,7 @@ impl Store {
             .is_some_and(|job| uid(job) == expected_uid)
     }
 
-    /// The Jobs in a namespace that select pods with these labels.
+    /// Returns the Jobs in a namespace that select pods with these labels.
     pub(crate) fn selecting(&self, namespace: &str, labels: &BTreeMap<String, String>) -> Vec<Key> {
         let jobs = self.jobs.iter();
         let jobs = jobs.filter(|(key, job)| key.namespace == namespace && selects(job, labels));

@@ -113,7 +113,7 @@ pub(crate) fn tally<'a>(
     }
     finished.sort_by_key(|pod| (pod.finished.unwrap_or(now), &pod.name));
 
-    // When the newly counted pods ended, and whether they failed.
+    // The end of each newly counted pod, and true if the pod failed.
     let mut newly_finished: Vec<(Timestamp, bool)> = Vec::new();
     // Successes come first, because an index with a success cannot fail.
     for pod in finished

@@ -1,6 +1,5 @@
-//! The conditions of a namespace in deletion: its remaining objects and the
-//! obstacles to their deletion. Types, reasons and messages are those of
-//! Kubernetes' namespace controller.
+//! The conditions of a namespace in deletion: its remaining objects and the obstacles to their
+//! deletion. Types, reasons and messages are the same as in Kubernetes' namespace controller.
 
 use std::collections::BTreeMap;
 

@@ -70,10 +70,10 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     reconcile::run(NAME, WORKERS, &controller.queue, feeds, reconcile).await;
 }
 
-/// A kind of which a namespace can contain objects.
+/// A kind whose objects a namespace can contain.
 struct Content {
     kind: Arc<KindInfo>,
-    /// True if it may no longer be served, without an error.
+    /// True if the kind may no longer be served, which is not an error then.
     may_end: bool,
     lists: bool,
     deletes_collections: bool,
@@ -117,8 +117,8 @@ fn custom_kinds(definitions: &Value) -> impl Iterator<Item = KindInfo> {
         .filter(KindInfo::is_namespaced)
 }
 
-/// Returns the delay before a namespace that is not empty is checked again. It
-/// grows with the age of the deletion.
+/// Returns the delay before a namespace that is not empty is checked again. The delay grows with
+/// the age of the deletion.
 fn next_check(age: Duration) -> Duration {
     (age / 4).clamp(Duration::from_millis(100), Duration::from_secs(5))
 }
@@ -249,9 +249,8 @@ impl Controller {
                         remaining.add(&resource, &item.meta().finalizers);
                     }
                 }
-                // The definition was deleted in the meantime, together with all
-                // objects of the kind. An aggregated API server may not support what it
-                // promises.
+                // The definition was deleted in the meantime, together with all objects of the
+                // kind. An aggregated API server may not support a verb that it announces.
                 Err(error) if *may_end && matches!(error.code(), Some(404 | 405)) => {}
                 Err(error) => {
                     remaining.failures.push(error.to_string());

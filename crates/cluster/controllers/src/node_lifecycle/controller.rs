@@ -1,4 +1,4 @@
-//! The loop: looks at the nodes from time to time and after their changes.
+//! The loop: checks the nodes at intervals and after their changes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ const LEASES: &str = "kube-node-lease";
 /// The conditions that are unknown if a node does not report.
 const REPORTED: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
 
-/// How often the controller looks at the nodes, and how long they may be silent.
+/// The interval of the checks, and the limits for silent nodes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) interval: Duration,
@@ -39,7 +39,7 @@ pub(crate) struct Pace {
 }
 
 impl Default for Pace {
-    /// As in Kubernetes.
+    /// Returns the values of Kubernetes.
     fn default() -> Self {
         Self {
             interval: Duration::from_secs(5),
@@ -90,7 +90,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, events: Recorder,
                     return;
                 }
                 busy = caches.clock.busy(NAME);
-                // Many nodes report at the same time.
+                // Waits for reports of other nodes, because many nodes report at the same time.
                 let count = u64::try_from(caches.nodes.len()).unwrap_or(u64::MAX);
                 sleep(Duration::from_millis(count / 10)).await;
                 while changes.try_next().is_some() {}
@@ -129,13 +129,13 @@ impl Controller {
         taint_by_conditions(&self.cluster, &nodes, &self.caches.clock).await
     }
 
-    /// When a node last renewed its Lease.
+    /// Returns the time at which a node last renewed its Lease.
     fn renewed(&self, node: &str) -> Option<String> {
         let lease = self.leases.get(Some(LEASES), node)?;
         lease.field(&["spec", "renewTime"]).ok()?
     }
 
-    /// Like [`Controller::renewed`], by the API server.
+    /// Like [`Controller::renewed`], but asks the API server.
     async fn renewed_now(&self, node: &str) -> Result<Option<String>, Error> {
         let leases = self.cluster.leases().in_namespace(LEASES)?;
         match leases.find(node).await? {
@@ -144,7 +144,7 @@ impl Controller {
         }
     }
 
-    /// Sets the conditions of a node that does not report, and those of its pods.
+    /// Sets the conditions of a node that does not report, and the conditions of its pods.
     async fn mark_unknown(&self, item: &Item<Node>, node: &NodeFacts) -> Result<NodeFacts, Error> {
         let mut object = item.raw()?;
         let now = time::seconds(self.caches.clock.now());
@@ -180,7 +180,7 @@ impl Controller {
             let subject = Subject {
                 api_version: "v1".into(),
                 kind: "Node".into(),
-                // The namespace of events about objects without one.
+                // Events about objects without a namespace are in this namespace.
                 namespace: "default".to_owned(),
                 name: node.name.clone(),
                 uid: node.uid.clone(),
@@ -233,8 +233,8 @@ impl Controller {
     }
 }
 
-/// Sets the taints of all nodes by their conditions now, as the controller does after it has
-/// started: a new node has a taint until then, although it is ready.
+/// Sets the taints of all nodes by their current conditions. The controller does this after its
+/// start, and a new node has a taint until then although it is ready.
 ///
 /// # Errors
 /// The nodes cannot be listed, or a node cannot be changed.
@@ -259,14 +259,14 @@ async fn taint_by_conditions(
     Ok(())
 }
 
-/// Replaces the taints of a node, unless they have changed since.
+/// Replaces the taints of a node unless the node has changed.
 async fn taint(cluster: &Cluster, node: &NodeFacts, taints: &[Taint]) -> Result<(), Error> {
     let patch = Patch::merge(json!({
         "metadata": {"uid": node.uid, "resourceVersion": node.version},
         "spec": {"taints": taints},
     }));
     match cluster.nodes().patch(&node.name, &patch).await {
-        // The node was deleted or has changed: the cache reports it.
+        // The node was deleted or has changed. The cache will report it.
         Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
         done => done.map(drop),
     }

@@ -14,7 +14,7 @@ pub(super) struct Condition {
     pub(super) last_heartbeat_time: Option<String>,
 }
 
-/// A node, as far as the controller needs it.
+/// The fields of a node that the controller reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NodeFacts {
     pub(super) name: String,
@@ -69,7 +69,7 @@ impl NodeFacts {
         self.conditions.iter().find(|one| one.r#type == kind)
     }
 
-    /// The status of its condition Ready; empty if it has none.
+    /// Returns the status of the condition Ready; empty without the condition.
     pub(super) fn ready(&self) -> &str {
         self.condition("Ready").map_or("", |one| &one.status)
     }

@@ -1,6 +1,6 @@
-//! When a node last reported. Pure: the current time is an argument.
+//! The time of each node's last report. Pure: the current time is an argument.
 //!
-//! Times in objects are those of the node's clock, and are only compared with each other.
+//! Times in objects are from the node's clock, so they are only compared with each other.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -12,19 +12,19 @@ use super::facts::NodeFacts;
 #[derive(Debug)]
 struct Seen {
     uid: String,
-    /// The heartbeat of its condition Ready.
+    /// The heartbeat time of the condition Ready.
     heartbeat: Option<String>,
-    /// The last renewal of its Lease.
+    /// The last renewal of the node's Lease.
     renewed: Option<String>,
     at: Instant,
 }
 
-/// How long nodes may be silent.
+/// The maximum time without a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// A node that has reported.
+    /// For a node that has reported.
     pub(super) running: Duration,
-    /// A node that has not reported yet.
+    /// For a node that has not reported yet.
     pub(super) starting: Duration,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct Limits {
 pub(super) struct Health(HashMap<String, Seen>);
 
 impl Health {
-    /// Returns whether a node has been silent for too long. `renewed` is the last renewal
-    /// of its Lease.
+    /// Returns true if a node has been silent for too long. `renewed` is the last renewal of its
+    /// Lease.
     pub(super) fn is_silent(
         &mut self,
         node: &NodeFacts,
@@ -107,7 +107,7 @@ mod tests {
         assert!(!health.is_silent(&node, None, limits, at(70)));
         assert!(!health.is_silent(&node, None, limits, at(120)));
         assert!(health.is_silent(&node, None, limits, at(121)));
-        // It renews its Lease.
+        // The node renews its Lease.
         let renewed = |text: &str| Some(text.to_owned());
         assert!(!health.is_silent(&node, renewed("1"), limits, at(122)));
         assert!(!health.is_silent(&node, renewed("2"), limits, at(170)));

@@ -1,5 +1,5 @@
-//! The node lifecycle controller: it notices nodes that no longer report, and taints nodes
-//! by their conditions.
+//! The node lifecycle controller, which detects nodes that no longer report, and taints nodes by
+//! their conditions.
 
 mod controller;
 mod facts;

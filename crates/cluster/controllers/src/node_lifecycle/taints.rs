@@ -8,7 +8,7 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
-/// Condition, status, and the taint that follows.
+/// A condition, its status, and the resulting taint.
 const BY_CONDITION: [(&str, &str, &str); 6] = [
     ("Ready", "False", NOT_READY),
     ("Ready", "Unknown", UNREACHABLE),
@@ -26,9 +26,9 @@ const BY_CONDITION: [(&str, &str, &str); 6] = [
     ("PIDPressure", "True", "node.kubernetes.io/pid-pressure"),
 ];
 
-/// Returns the taints of a node as they should be, or `None` if they are. Other taints are
-/// kept. `evict` tells whether nodes that are not ready evict their pods: not if all nodes
-/// are, which is rather a problem of the control plane.
+/// Returns the desired taints of a node, or `None` if the node has them. Other taints are kept. If
+/// `evict` is true, nodes that are not ready evict their pods. Pass false if no node is ready,
+/// because the cause is then more likely the control plane.
 pub(super) fn desired(node: &NodeFacts, evict: bool, now: &str) -> Option<Vec<Taint>> {
     let mut wanted: Vec<(&str, &str)> = Vec::new();
     for (kind, status, key) in BY_CONDITION {

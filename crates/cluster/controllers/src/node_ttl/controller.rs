@@ -43,7 +43,8 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
 }
 
 impl Controller {
-    /// As in Kubernetes, the other nodes get a new time when they report the next time.
+    /// Changes a node's annotation. As in Kubernetes, the other nodes get a new time with their
+    /// next report.
     fn put(&self, key: Key, change: &Change<Node>) {
         self.ttl.lock().set_nodes(self.caches.nodes.len());
         if matches!(change, Change::Upsert(_)) {

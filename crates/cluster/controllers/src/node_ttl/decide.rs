@@ -1,14 +1,14 @@
 //! Decides the time to live by the number of nodes. Pure.
 
-/// The number of nodes up to which a time applies, the number from which it is kept, and
-/// the time in seconds.
+/// A time in seconds, with the minimum and the maximum number of nodes for which it is kept.
 struct Step {
     least: usize,
     most: usize,
     seconds: u32,
 }
 
-/// The steps overlap, so that a node that comes and goes does not change all others.
+/// The ranges overlap, so that a node that comes and goes does not change the annotations of all
+/// others.
 const STEPS: [Step; 5] = [
     Step {
         least: 0,
@@ -54,7 +54,7 @@ impl Ttl {
         }
     }
 
-    /// The time in seconds.
+    /// Returns the time in seconds.
     pub(super) fn seconds(&self) -> u32 {
         STEPS.get(self.step).map_or(0, |step| step.seconds)
     }

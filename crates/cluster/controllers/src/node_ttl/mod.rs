@@ -1,5 +1,5 @@
-//! The TTL controller: it sets the annotation of nodes with the time for which the node may
-//! use Secrets and ConfigMaps that it has read.
+//! The TTL controller, which sets the annotation of nodes with the time for which a node may use
+//! Secrets and ConfigMaps that it has read.
 
 mod controller;
 mod decide;

@@ -1,4 +1,4 @@
-//! The loop: looks at all pods from time to time.
+//! The loop: checks all pods at intervals.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{caches::Caches, concurrent::all, key::Key};
 /// The maximum number of finished pods, as in Kubernetes.
 const MAX_FINISHED: usize = 12_500;
 
-/// How often the collector runs, and when a missing node counts as deleted.
+/// The interval of the collection, and the time after which a missing node counts as deleted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pace {
     pub(crate) interval: Duration,
@@ -24,7 +24,7 @@ pub(crate) struct Pace {
 }
 
 impl Default for Pace {
-    /// As in Kubernetes.
+    /// Returns the values of Kubernetes.
     fn default() -> Self {
         Self {
             interval: Duration::from_secs(20),
@@ -67,7 +67,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>, pace: Pace) {
     }
 }
 
-/// The fields of all pods. Only pods that have changed are read again.
+/// Returns the fields of all pods. Only pods that have changed are read again.
 fn pods(caches: &Caches, known: &mut HashMap<Key, PodFacts>) -> Vec<PodFacts> {
     let items = caches.pods.items();
     let pods = items.iter().filter_map(|item| {
@@ -97,7 +97,7 @@ fn facts(node: &Item<Node>) -> NodeFacts {
     }
 }
 
-/// Marks a pod as failed, because no node does so, and deletes it.
+/// Marks a pod as failed, because no node will do so, and deletes it.
 async fn remove(
     cluster: &Cluster,
     pod: &PodFacts,
@@ -116,7 +116,7 @@ async fn remove(
         }
         let patch = Patch::strategic(json!({"metadata": {"uid": pod.uid}, "status": status}));
         match view.patch_status(&pod.key.name, &patch).await {
-            // It was deleted, or another pod has its name.
+            // The pod was deleted, or another pod has its name.
             Err(error) if error.is_not_found() || error.code() == Some(422) => return Ok(()),
             done => drop(done?),
         }

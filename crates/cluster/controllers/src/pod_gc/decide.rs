@@ -1,4 +1,4 @@
-//! Which pods to delete. Pure: the current time is an argument.
+//! Decides which pods to delete. Pure: the current time is an argument.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -6,30 +6,30 @@ use tokio::time::Instant;
 
 use super::pod::PodFacts;
 
-/// The taint of nodes that are shut down and do not come back.
+/// The taint of nodes that are shut down and do not return.
 pub(super) const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// A node, as far as the collector needs it.
+/// The fields of a node that the collector reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NodeFacts {
-    /// True if it is not ready and has the taint for nodes out of service.
+    /// True if the node is not ready and has the taint for nodes out of service.
     pub(super) out_of_service: bool,
 }
 
-/// Why a pod is deleted.
+/// The reason for a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// There are too many finished pods.
     Finished,
-    /// It is being deleted, and its node is out of service.
+    /// The pod is being deleted, and its node is out of service.
     OutOfService,
-    /// Its node does not exist.
+    /// The pod's node does not exist.
     NoNode,
-    /// It is being deleted, and has no node that would stop it.
+    /// The pod is being deleted, and was never scheduled, so no node stops it.
     NotScheduled,
 }
 
-/// Since when nodes of pods have been missing.
+/// The times since which the nodes of pods have been missing.
 #[derive(Debug, Default)]
 pub(super) struct Missing(HashMap<String, Instant>);
 
@@ -59,7 +59,7 @@ impl Missing {
     }
 }
 
-/// Returns the pods to delete, in this order, and why.
+/// Returns the pods to delete, in this order, with the reasons.
 pub(super) fn decide<'a>(
     pods: &'a [PodFacts],
     node: impl Fn(&str) -> Option<NodeFacts>,

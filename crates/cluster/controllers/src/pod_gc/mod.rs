@@ -1,5 +1,5 @@
-//! The pod garbage collector: it deletes pods whose node no longer exists, pods that
-//! terminate without a node, and the oldest finished pods if there are too many.
+//! The pod garbage collector, which deletes pods whose node no longer exists, pods that terminate
+//! without a node, and the oldest finished pods if there are too many.
 
 mod controller;
 mod decide;

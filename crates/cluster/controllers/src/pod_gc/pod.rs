@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use crate::key::Key;
 
-/// A pod, as far as the collector needs it.
+/// The fields of a pod that the collector reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PodFacts {
     pub(super) key: Key,
     pub(super) uid: String,
     /// The resourceVersion.
     pub(super) version: String,
-    /// Its node; empty if it is not scheduled.
+    /// The pod's node; empty if the pod is not scheduled.
     pub(super) node: String,
-    /// True if it has succeeded or failed.
+    /// True if the pod has succeeded or failed.
     pub(super) ended: bool,
-    /// True if the node evicted it.
+    /// True if the node evicted the pod.
     pub(super) evicted: bool,
-    /// True if it is being deleted.
+    /// True if the pod is being deleted.
     pub(super) deleting: bool,
     pub(super) created: Option<Timestamp>,
 }

@@ -26,9 +26,10 @@ use crate::{
 const NAME: &str = "resourcequota";
 /// The number of workers, as in Kubernetes.
 const WORKERS: usize = 5;
-/// How often to count although nothing has changed, as in Kubernetes.
+/// The interval at which quotas are counted without changes, as in Kubernetes.
 const RECOUNT: Duration = Duration::from_secs(300);
-/// How often to count objects of custom kinds, whose deletions are not watched.
+/// The interval at which objects of custom kinds are counted, because their deletions are not
+/// watched.
 const RECOUNT_CUSTOM: Duration = Duration::from_secs(10);
 
 struct Controller {
@@ -155,7 +156,7 @@ impl Controller {
         let counted = count::counted(&quota.spec_hard);
         let has_custom = counted.iter().any(|one| one.kind.is_none());
         Ok(match has_custom {
-            // They are not watched.
+            // Objects of custom kinds are not watched.
             true => Next::Retry(RECOUNT_CUSTOM),
             false => Next::After(RECOUNT),
         })

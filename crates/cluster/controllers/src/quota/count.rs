@@ -1,7 +1,7 @@
 //! Counts the usage of a quota.
 //!
-//! The objects are read from the server after the quota, not from caches: an object that is
-//! missing here was created after this version of the quota, whose update then fails.
+//! Objects are read from the server after the quota instead of from caches. An object that is
+//! missing was then created after this version of the quota, and the update of the quota fails.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ pub(super) struct Counted {
     pub(super) evaluator: Evaluator,
     /// The kind; `None` if it is not built in.
     pub(super) kind: Option<&'static KindInfo>,
-    /// The plural and the group, as `jobs.batch`.
+    /// The plural and the group, such as `jobs.batch`.
     pub(super) resource: String,
 }
 
-/// The kinds that a quota with these limits counts.
+/// Returns the kinds that a quota with these limits counts.
 pub(super) fn counted(hard: &Amounts) -> Vec<Counted> {
     let mut found: BTreeMap<String, Counted> = BTreeMap::new();
     let builtin = BUILTIN.iter().filter(|kind| kind.is_namespaced());
@@ -70,7 +70,8 @@ fn add(used: &mut Amounts, usage: Amounts) {
     }
 }
 
-/// Returns the usage of a quota in its namespace. What cannot be counted keeps its usage.
+/// Returns the usage of a quota in its namespace. Resources that cannot be counted keep their
+/// usage.
 pub(super) async fn usage(
     cluster: &Cluster,
     namespace: &str,
@@ -85,7 +86,7 @@ pub(super) async fn usage(
             Some(kind) => cluster.view_of::<Any>(kind.clone()),
             None => match cluster.kind(&counted.resource).await {
                 Ok(view) => view,
-                // The kind is not served: it is not limited, either.
+                // The kind is not served, so nothing is counted.
                 Err(Error::Invalid(_)) => continue,
                 Err(error) => return Err(error),
             },

@@ -1,4 +1,4 @@
-//! Which quotas a change of an object affects. Pure.
+//! Decides which quotas a change of an object affects. Pure.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ pub(super) struct Watched {
     ended: HashSet<String>,
 }
 
-/// A change that may free what an object used.
+/// A change that may reduce the usage of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Freed<'a> {
     /// The object was deleted.
@@ -26,8 +26,8 @@ pub(super) enum Freed<'a> {
 }
 
 impl Watched {
-    /// Stores a quota. Returns whether to count: the usage that the server charges is no
-    /// reason.
+    /// Stores a quota. Returns true if it must be counted. A change of the usage alone, which the
+    /// server writes, does not require it.
     pub(super) fn put(&mut self, key: &Key, quota: Quota) -> bool {
         let before = self.quotas.get(key);
         let is_complete = quota.hard == quota.spec_hard && quota.used.keys().eq(quota.hard.keys());

@@ -1,4 +1,4 @@
-//! Decides which pods belong to a set, which it adopts, and which it releases.
+//! Decides which pods belong to a set, and which pods it adopts and releases.
 
 use super::set::Set;
 use crate::pod_facts::PodFacts;
@@ -6,13 +6,13 @@ use crate::pod_facts::PodFacts;
 /// The pods of a set.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Claims<'a> {
-    /// The active pods that it owns and selects.
+    /// The active pods that the set owns and selects.
     pub(crate) owned: Vec<&'a PodFacts>,
-    /// The active pods without a controller that it selects.
+    /// The active pods without a controller that the set selects.
     pub(crate) adopt: Vec<&'a PodFacts>,
-    /// The active pods that it owns and does not select.
+    /// The active pods that the set owns and does not select.
     pub(crate) release: Vec<&'a PodFacts>,
-    /// The pods in deletion that it owns and selects.
+    /// The number of pods in deletion that the set owns and selects.
     pub(crate) terminating: usize,
 }
 

@@ -100,7 +100,7 @@ impl Controller {
         affected.into_iter().for_each(|set| self.queue.add(set));
     }
 
-    /// Returns true if a pod has no controller, or one of this kind.
+    /// Returns true if a pod has no controller or a controller of this kind.
     fn is_ours(&self, item: &Item<Pod>) -> bool {
         let owner = item.meta().controller();
         owner.is_none_or(|owner| {

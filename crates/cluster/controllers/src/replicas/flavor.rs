@@ -1,11 +1,11 @@
 //! The differences between ReplicaSets and ReplicationControllers.
 
-/// One of the two kinds.
+/// The properties of one of the two kinds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flavor {
     /// The API group.
     pub(crate) group: &'static str,
-    /// `apps/v1`, `v1`.
+    /// The API version, `apps/v1` or `v1`.
     pub(crate) api_version: &'static str,
     /// The kind.
     pub(crate) kind: &'static str,

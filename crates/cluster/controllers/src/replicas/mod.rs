@@ -1,5 +1,5 @@
-//! The ReplicaSet and ReplicationController controllers: they keep a number of pods
-//! of a template. Both kinds share an implementation.
+//! The ReplicaSet and ReplicationController controllers, which keep a number of pods of a template.
+//! Both kinds share an implementation.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 

@@ -1,4 +1,4 @@
-//! The order in which surplus pods are deleted. It is that of Kubernetes.
+//! The order in which surplus pods are deleted, as in Kubernetes.
 
 use crate::pod_facts::PodFacts;
 use std::{
@@ -45,9 +45,9 @@ pub(crate) fn surplus<'a>(
 
 type Dated<'a> = (Option<Timestamp>, &'a PodFacts);
 
-/// A pod without a time comes before any pod with a time, then the later time comes
-/// first, in powers of two of the age. Pods of about the same age are sorted by
-/// UID, which is an arbitrary order.
+/// Pods without a time come before pods with a time, then pods with a later time come first,
+/// compared in powers of two of the age. Pods of about the same age are sorted by UID, which is an
+/// arbitrary order.
 fn younger((a, first): Dated<'_>, (b, second): Dated<'_>, now: Timestamp) -> Ordering {
     let rank = |time: Timestamp| {
         let age = u128::try_from(now.duration_since(time).as_nanos());

@@ -9,10 +9,10 @@ use crate::pod_facts::PodFacts;
 /// Kubernetes.
 pub(crate) const BURST: usize = 500;
 
-/// What to do about the number of pods.
+/// The action for the number of pods.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Scale<'a> {
-    /// Nothing.
+    /// The number of pods is right.
     Keep,
     /// Create this number of pods.
     Create(usize),
@@ -38,8 +38,8 @@ pub(crate) fn scale<'a>(
     Scale::Delete(surplus(active, related, count, now))
 }
 
-/// Returns the sizes of the batches for creating pods: one, then twice as many each
-/// time, so that an error that affects all pods costs few requests.
+/// Returns the sizes of the batches for creating pods. The first batch is one pod and each batch
+/// doubles, so that an error that affects all pods costs few requests.
 pub(crate) fn batches(count: usize) -> impl Iterator<Item = usize> {
     let (mut left, mut next) = (count, 1);
     std::iter::from_fn(move || {

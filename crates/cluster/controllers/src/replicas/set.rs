@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{flavor::Flavor, status::Status};
 use crate::key::Key;
 
-/// A ReplicaSet or ReplicationController, as far as the controller needs it.
+/// The fields of a ReplicaSet or ReplicationController that the controller reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Set {
     /// Namespace and name.
@@ -21,15 +21,15 @@ pub(crate) struct Set {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// True if it is being deleted.
+    /// True if the set is being deleted.
     pub(crate) deleting: bool,
-    /// The UID of its controller, a Deployment.
+    /// The UID of the set's controller, a Deployment.
     pub(crate) owner: Option<String>,
     /// The desired number of pods.
     pub(crate) replicas: usize,
-    /// How long a pod must be ready before it counts as available.
+    /// The time in seconds for which a pod must be ready before it counts as available.
     pub(crate) min_ready_seconds: u32,
-    /// The selector of its pods.
+    /// The selector of the set's pods.
     pub(crate) selector: LabelSelector,
     /// The pod template.
     pub(crate) template: Value,
@@ -92,7 +92,7 @@ impl Set {
         })
     }
 
-    /// Returns true if its selector matches labels. An empty selector matches nothing.
+    /// Returns true if the set selects these labels. An empty selector matches nothing.
     pub(crate) fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         !self.selector.is_everything() && self.selector.matches(labels)
     }

@@ -27,12 +27,12 @@ pub(crate) struct Status {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Condition {
-    /// Its type.
+    /// The type of the condition.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// `True`, `False`, `Unknown`.
     pub(crate) status: String,
-    /// When the status last changed.
+    /// The time at which the status last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_transition_time: Option<String>,
     /// The reason in CamelCase.

@@ -15,7 +15,7 @@ pub(crate) type Store = owned::Store<Set>;
 /// The observed state of a set.
 pub(crate) struct Snapshot {
     pub(crate) set: Arc<Set>,
-    /// The pods that it owns, and those without a controller that it selects.
+    /// The pods that the set owns, and the pods without a controller that it selects.
     pub(crate) pods: Vec<PodFacts>,
 }
 
@@ -48,8 +48,8 @@ impl Store {
         })
     }
 
-    /// Returns the pods of all sets with the same controller as this set; none if
-    /// it has no controller.
+    /// Returns the pods of all sets with the same controller as this set. Returns no pods if the
+    /// set has no controller.
     pub(crate) fn related(&self, set: &Set) -> Vec<PodFacts> {
         let siblings = self.parents(&set.key.namespace);
         let siblings = siblings.filter(|other| set.owner.is_some() && other.owner == set.owner);

@@ -197,8 +197,7 @@ fn a_pod_deleted_before_the_create_response_is_not_added() {
             .is_empty()
     );
 
-    // A late message of the watch about an earlier state does not undo an accepted
-    // deletion.
+    // A late message of the watch about an earlier state does not undo an accepted deletion.
     store.put_pod(pod("q"));
     store.mark_deleting(&Key::new("a", "q"), "q");
     store.put_pod(PodFacts {
@@ -209,8 +208,8 @@ fn a_pod_deleted_before_the_create_response_is_not_added() {
 }
 
 proptest! {
-    /// However messages are delayed, duplicated or reordered: once the last state
-    /// of each pod is known, the store contains exactly these states.
+    /// Messages can be delayed, duplicated or reordered. After the last state of each pod is known,
+    /// the store contains exactly these states.
     #[test]
     fn any_order_of_messages_results_in_the_same_state(
         order in Just((0_u64..24).collect::<Vec<_>>()).prop_shuffle()

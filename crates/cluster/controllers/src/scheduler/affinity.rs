@@ -84,8 +84,8 @@ pub(crate) fn preference(spec: &PodSpec, name: &str, labels: &BTreeMap<String, S
     met.map(|term| i64::from(term.weight)).sum()
 }
 
-/// Returns the number of taints with the effect `PreferNoSchedule` that the pod does not
-/// tolerate, negative.
+/// Returns the negative number of taints with the effect `PreferNoSchedule` that the pod does not
+/// tolerate.
 pub(crate) fn avoidance(taints: &[Taint], spec: &PodSpec) -> i64 {
     let tolerations = spec.tolerations.as_deref().unwrap_or_default();
     let avoided = taints.iter().filter(|taint| {

@@ -6,12 +6,12 @@ use longshore_client::{Error, Item, LabelSelector, kinds::Any};
 use longshore_model::selector::StructuredSelector;
 use serde::{Deserialize, de::IgnoredAny};
 
-/// A PodDisruptionBudget, as far as the scheduler needs it.
+/// The fields of a PodDisruptionBudget that the scheduler reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Budget {
     pub(super) namespace: String,
     pub(super) selector: LabelSelector,
-    /// How many of its pods may be evicted.
+    /// The number of the budget's pods that may be evicted.
     pub(super) allowed: i32,
     /// The pods that were evicted and have not been deleted.
     pub(super) disrupted: BTreeSet<String>,

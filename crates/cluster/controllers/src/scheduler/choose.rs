@@ -16,13 +16,13 @@ use crate::volumes::{PodClaim, claims_of};
 /// The taint for a node that is not ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-/// The message without any nodes.
+/// The message in a cluster without nodes.
 const NO_NODES: &str = "no nodes available to schedule pods";
 
-/// A node, as far as the scheduler needs it.
+/// The fields of a node that the scheduler reads.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NodeFacts {
-    /// Its name.
+    /// The name of the node.
     pub(crate) name: String,
     pub(super) labels: BTreeMap<String, String>,
     taints: Vec<Taint>,
@@ -73,7 +73,7 @@ impl NodeFacts {
         }
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(super) fn label(&self, key: &str) -> Option<&str> {
         self.labels.get(key).map(String::as_str)
     }
@@ -84,9 +84,9 @@ impl NodeFacts {
 pub(crate) struct Usage {
     /// The number of pods.
     pub(crate) pods: i128,
-    /// The sum of their requests.
+    /// The sum of the pods' requests.
     pub(crate) amounts: Amounts,
-    /// Their ports of the node.
+    /// The ports of the node that the pods use.
     ports: UsedPorts,
 }
 
@@ -106,7 +106,7 @@ impl Usage {
     }
 }
 
-/// What a pod uses of its node.
+/// The resources and ports of a node that a pod uses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     /// The requested amounts.
@@ -119,9 +119,9 @@ pub(crate) struct Load {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Needs {
     spec: PodSpec,
-    /// What it uses of its node.
+    /// The resources and ports of a node that the pod uses.
     pub(crate) load: Load,
-    /// The claims of its volumes.
+    /// The claims of the pod's volumes.
     pub(crate) claims: Vec<PodClaim>,
 }
 
@@ -147,8 +147,7 @@ impl Needs {
     }
 }
 
-/// The message for a pod that fits no node at all, for example because of its
-/// claims.
+/// Returns the message for a pod that fits no node, for example because of its claims.
 pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
     match nodes {
         0 => NO_NODES.to_owned(),
@@ -156,13 +155,13 @@ pub(crate) fn on_no_node(nodes: usize, reason: &str) -> String {
     }
 }
 
-/// Returns the name of the best node, or a message if no node fits. `others` returns why the
-/// pod's claims and other pods do not permit a node, and `preference` how much other pods
-/// are preferred on it.
+/// Returns the name of the best node, or a message if no node fits. `others` returns the reason why
+/// the pod's claims and other pods do not permit a node. `preference` returns the preference of
+/// other pods for a node.
 ///
 /// # Errors
-/// The message of the condition PodScheduled, for example `0/1 nodes are available:
-/// 1 Insufficient cpu.`
+/// The message of the condition PodScheduled, for example
+/// `0/1 nodes are available: 1 Insufficient cpu.`
 pub(crate) fn choose<'a, U: Borrow<Usage>>(
     needs: &Needs,
     nodes: impl IntoIterator<Item = (&'a NodeFacts, U)>,
@@ -217,15 +216,15 @@ pub(crate) fn choose<'a, U: Borrow<Usage>>(
 struct Fitting<'a> {
     node: &'a str,
     free_share: f64,
-    /// Higher is better: affinity to the node, affinity to pods, spread, taints.
+    /// The scores: affinity to the node, affinity to pods, spread, taints. Higher is better.
     raw: [i64; 4],
 }
 
-/// The weights of the raw scores, as in Kubernetes' scheduler. That of free resources is 1.
+/// The weights of the raw scores, as in Kubernetes' scheduler. Free resources have the weight 1.
 const WEIGHTS: [f64; 4] = [2.0, 2.0, 2.0, 3.0];
 
-/// Returns the node with the highest score, of several the first. Raw scores are scaled to the
-/// range that they have on these nodes.
+/// Returns the node with the highest score, or the first of several. Raw scores are scaled to their
+/// range on these nodes.
 fn best<'a>(fitting: &[Fitting<'a>]) -> Option<&'a str> {
     let range = |index: usize| {
         let values = || fitting.iter().map(|one| one.raw[index]);
@@ -271,8 +270,8 @@ pub(super) fn untolerated(needs: &Needs, node: &NodeFacts) -> bool {
     affinity::untolerated_taint(&node.taints, tolerations).is_some()
 }
 
-/// Returns why the pod cannot run on the node. As in Kubernetes' scheduler, all
-/// insufficient resources are listed, but only the first of the other problems.
+/// Returns the reasons why the pod cannot run on the node. As in Kubernetes' scheduler, all
+/// insufficient resources are listed, but only the first other problem.
 pub(super) fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<String> {
     let tolerations = needs.spec.tolerations.as_deref().unwrap_or_default();
     let unschedulable = [no_schedule("node.kubernetes.io/unschedulable")];
@@ -306,8 +305,7 @@ pub(super) fn problems(needs: &Needs, node: &NodeFacts, usage: &Usage) -> Vec<St
     problems
 }
 
-/// Returns the mean share of CPU and memory that remains free, so that pods are
-/// spread over the nodes.
+/// Returns the mean free share of CPU and memory, so that pods are spread over the nodes.
 fn free_share(needs: &Needs, node: &NodeFacts, usage: &Usage) -> f64 {
     let share = |name: &str| {
         let all = node.allocatable.get(name);

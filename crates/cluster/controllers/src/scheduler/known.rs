@@ -1,4 +1,4 @@
-//! A pod as the scheduler's state knows it.
+//! A pod in the scheduler's state.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -15,23 +15,23 @@ pub(super) type QueueKey = (Reverse<i32>, Option<Timestamp>, Key);
 pub(super) struct KnownPod {
     pub(super) uid: String,
     pub(super) needs: Needs,
-    /// Its rules about other pods.
+    /// The pod's rules about other pods.
     pub(super) rules: Option<Box<Rules>>,
-    /// The node that it is bound to, or is being bound to.
+    /// The node that the pod is bound to, or is being bound to.
     pub(super) node: Option<String>,
     pub(super) queue_key: QueueKey,
-    /// Why it could not be scheduled the last time, and since when.
+    /// The reason why the pod could not be scheduled last time, and the time since then.
     pub(super) explained: Option<(String, Option<Timestamp>)>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) started: Option<Timestamp>,
-    /// True if pods with a lower priority may be deleted for it.
+    /// True if pods with a lower priority may be deleted for this pod.
     pub(super) may_preempt: bool,
-    /// The node on which pods were deleted for it.
+    /// The node on which pods were deleted for this pod.
     pub(super) nominated: Option<String>,
     /// True if the nomination was requested and has not been observed.
     pub(super) is_nominating: bool,
     pub(super) is_terminating: bool,
-    /// True if it is being deleted for a pod with a higher priority.
+    /// True if the pod is being deleted for a pod with a higher priority.
     pub(super) is_leaving: bool,
 }
 
@@ -60,7 +60,7 @@ fn is_preempted(status: &PodStatus) -> bool {
 }
 
 impl KnownPod {
-    /// Reads a pod. `node` is the node that it is bound to.
+    /// Reads a pod. `node` is the node that the pod is bound to.
     pub(super) fn of(key: &Key, pod: &Pod, node: Option<String>) -> Self {
         let (metadata, spec, status) = (&pod.metadata, pod.spec.as_ref(), pod.status.as_ref());
         let priority = spec.and_then(|spec| spec.priority).unwrap_or(0);
@@ -88,7 +88,7 @@ impl KnownPod {
         }
     }
 
-    /// Keeps what was decided about the pod and has not been observed.
+    /// Keeps decisions about the pod that have not been observed.
     pub(super) fn keep_decisions_of(&mut self, known: &Self) {
         self.is_leaving |= known.is_leaving;
         if known.is_nominating && self.nominated != known.nominated {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::PodSpec;
 use longshore_model::HostPort;
 
-/// Returns the ports that a pod has as long as it runs: those of its containers and sidecars.
+/// Returns the ports that a pod uses while it runs: the ports of its containers and sidecars.
 pub(crate) fn of_pod(spec: &PodSpec) -> Vec<HostPort> {
     let inits = spec.init_containers.iter().flatten();
     let sidecars = inits.filter(|container| container.restart_policy.as_deref() == Some("Always"));
@@ -19,8 +19,8 @@ pub(crate) fn of_pod(spec: &PodSpec) -> Vec<HostPort> {
         .collect()
 }
 
-/// The ports of a node that its pods have, and the number of pods with each. Pods that were
-/// not scheduled may have the same.
+/// The ports of a node in use, with the number of pods that use each. Pods that were not scheduled
+/// can use the same port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct UsedPorts(BTreeMap<HostPort, usize>);
 
@@ -43,7 +43,7 @@ impl UsedPorts {
         }
     }
 
-    /// Returns true if another pod has one of the ports.
+    /// Returns true if another pod uses one of the ports.
     pub(super) fn conflict_with(&self, ports: &[HostPort]) -> bool {
         let mut used = self.0.keys();
         !ports.is_empty() && used.any(|used| ports.iter().any(|port| port.conflicts_with(used)))

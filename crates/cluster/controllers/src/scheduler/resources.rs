@@ -8,8 +8,8 @@ use k8s_openapi::{
 };
 use longshore_model::Quantity;
 
-/// Amounts by resource name, in thousandths: `cpu` in millicores, `memory` in
-/// thousandths of a byte.
+/// Amounts by resource name, in thousandths: `cpu` in millicores, `memory` in thousandths of a
+/// byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Amounts(pub(crate) BTreeMap<String, i128>);
 
@@ -61,9 +61,9 @@ impl Amounts {
     }
 }
 
-/// The maximum amount in thousandths. Larger amounts are reduced to it. Sums over
-/// all possible containers and pods stay far below the maximum of i128, so that
-/// added amounts can be subtracted again.
+/// The maximum amount in thousandths; larger amounts are reduced to it. The sum over all possible
+/// containers and pods stays far below the maximum of `i128`, so that added amounts can be
+/// subtracted again.
 const MAX_AMOUNT: i128 = 1 << 80;
 
 /// Converts a value to thousandths and rounds it up, as Kubernetes does. A value
@@ -82,7 +82,7 @@ fn thousandths(value: f64) -> i128 {
     }
 }
 
-/// Returns the requests. A limit applies where there is no request.
+/// Returns the requests. A resource without a request uses its limit.
 fn requests(resources: Option<&ResourceRequirements>) -> Amounts {
     let Some(resources) = resources else {
         return Amounts::default();
@@ -92,16 +92,15 @@ fn requests(resources: Option<&ResourceRequirements>) -> Amounts {
     amounts
 }
 
-/// Returns the requests of a pod: the sum of its containers and sidecars, or the
-/// largest init container if that is more, plus the overhead. Pod-level requests
-/// take precedence.
+/// Returns the requests of a pod: the sum of its containers and sidecars, or the largest init
+/// container if that is more, plus the overhead. Pod-level requests take precedence.
 pub(crate) fn of_pod(spec: &PodSpec) -> Amounts {
     total(spec, |container| requests(container.resources.as_ref()))
 }
 
-/// Returns what a pod occupies on its node while it is resized: the most of what it requests, of
-/// what the node has allocated to its containers, and of what they have. What the node can never
-/// allocate does not count.
+/// Returns the resources that a pod occupies on its node during a resize: the maximum of its
+/// requests, of the resources that the node has allocated to its containers, and of the resources
+/// that the containers have. Requests that the node can never allocate do not count.
 pub(crate) fn occupied_by(spec: &PodSpec, status: Option<&PodStatus>) -> Amounts {
     let statuses = |status: &'_ PodStatus| -> Vec<ContainerStatus> {
         let lists = [&status.container_statuses, &status.init_container_statuses];
@@ -146,7 +145,7 @@ pub(crate) fn occupied_by(spec: &PodSpec, status: Option<&PodStatus>) -> Amounts
     most
 }
 
-/// Returns true if the node reports other requests of a container than its spec has.
+/// Returns true if the node reports requests of a container that differ from the spec.
 fn is_resized(spec: &PodSpec, status: &PodStatus) -> bool {
     let lists = [&status.container_statuses, &status.init_container_statuses];
     let mut statuses = lists.into_iter().flat_map(|list| list.iter().flatten());
@@ -196,7 +195,7 @@ mod tests {
 
     use super::*;
 
-    /// The CPU that a pod occupies whose container requests 2 cores.
+    /// Returns the CPU that a pod occupies. Its container requests 2 cores.
     fn occupied(status: Value) -> i128 {
         let spec = json!({"containers": [container("2")]});
         let spec = serde_json::from_value(spec).unwrap();
@@ -214,7 +213,7 @@ mod tests {
         };
         assert_eq!(occupied(json!({})), 2000);
         assert_eq!(occupied(status("2", "2")), 2000);
-        // It becomes smaller, and larger.
+        // The container becomes smaller, and larger.
         assert_eq!(occupied(status("2", "3")), 3000);
         assert_eq!(occupied(status("1", "1")), 2000);
         let mut infeasible = status("1", "500m");

@@ -1,5 +1,5 @@
-//! The claims of pods that are to be scheduled: whether they permit a node, which
-//! volumes are reserved for them, and which are to be provisioned. Pure.
+//! The claims of pods to schedule: which nodes the claims permit, and which volumes are reserved or
+//! provisioned for them. Pure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -32,8 +32,8 @@ const ONE_POD: &str = "ReadWriteOncePod";
 #[derive(Debug, Default)]
 pub(super) struct Storage {
     pub(super) store: Store,
-    /// Volumes that are being reserved for claims. The watch has not reported it
-    /// yet.
+    /// Volumes that are being reserved for claims, and for which the watch has not reported the
+    /// change yet.
     reserved: HashMap<String, Key>,
 }
 
@@ -41,13 +41,13 @@ pub(super) struct Storage {
 #[derive(Debug, Default)]
 pub(super) struct Claims<'a> {
     bound: Vec<&'a ClaimFacts>,
-    /// The claims whose volumes are chosen with the node, the smallest first.
+    /// The claims whose volumes are chosen together with the node, from the smallest.
     delayed: Vec<&'a ClaimFacts>,
     /// True if another pod uses a claim that permits only one.
     in_use: bool,
 }
 
-/// The resource version and UID of an object that is to be changed.
+/// The resource version and UID of an object to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) uid: String,
@@ -78,22 +78,21 @@ pub(super) enum Progress {
     Bound,
     /// Wait for the volumes.
     Waiting,
-    /// The node must be chosen again.
+    /// A claim or volume was lost, so the node must be chosen again.
     Lost,
 }
 
 impl Storage {
-    /// Stores a volume. Its reservation is known from here on.
+    /// Stores a volume. The volume then contains its reservation.
     pub(super) fn put_volume(&mut self, volume: VolumeFacts) {
         self.reserved.remove(&volume.name);
         self.store.put_volume(volume);
     }
 
-    /// Returns the claims of a pod. `is_used` tells whether another pod on a node
-    /// uses a claim.
+    /// Returns the claims of a pod. `is_used` returns true if another pod on a node uses a claim.
     ///
     /// # Errors
-    /// Why the pod cannot be scheduled on any node.
+    /// Returns the reason why the pod cannot be scheduled on any node.
     pub(super) fn claims(
         &self,
         pod: &Key,
@@ -142,7 +141,7 @@ impl Storage {
         Ok(found)
     }
 
-    /// Returns why the claims do not permit a node.
+    /// Returns the reasons why the claims do not permit a node.
     pub(super) fn problems(
         &self,
         claims: &Claims<'_>,
@@ -169,8 +168,8 @@ impl Storage {
         problems
     }
 
-    /// Returns the volumes to reserve and to provision for a pod on a node; `None`
-    /// if a claim can have no volume there.
+    /// Returns the volumes to reserve and to provision for a pod on a node. Returns `None` if a
+    /// claim cannot have a volume on the node.
     pub(super) fn requests(
         &self,
         claims: &Claims<'_>,
@@ -229,7 +228,7 @@ impl Storage {
         }
     }
 
-    /// Returns whether the claims of a pod have got their volumes on its node.
+    /// Returns the progress of a pod's claims on its node.
     pub(super) fn progress(
         &self,
         namespace: &str,

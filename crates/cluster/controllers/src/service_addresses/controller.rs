@@ -24,7 +24,7 @@ const WORKERS: usize = 2;
 const MANAGED_BY: (&str, &str) = ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io");
 const FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// What to reconcile.
+/// An object to reconcile.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Work {
     Address(IpAddr),
@@ -143,8 +143,7 @@ impl Controller {
         Ok(Next::Done)
     }
 
-    /// Creates the object of an address, or deletes it if its Service has no longer the
-    /// address.
+    /// Creates the object of an address, or deletes it if no Service has the address.
     async fn publish(&self, address: IpAddr) -> Result<(), Error> {
         let owner = self.store.lock().owner(&address).cloned();
         let name = address.to_string();
@@ -167,7 +166,7 @@ impl Controller {
         if is_right {
             return Ok(());
         }
-        // The parent of an address cannot be changed: it is created again.
+        // The parent of an address cannot be changed, so the object is created again.
         let options = DeleteOptions {
             uid: Some(item.uid().to_owned()),
             ..DeleteOptions::default()

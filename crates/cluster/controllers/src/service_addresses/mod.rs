@@ -1,8 +1,8 @@
-//! The IPAddresses of Services, and the ServiceCIDR `kubernetes`, which is the range of
-//! their addresses.
+//! The IPAddresses of Services, and the ServiceCIDR `kubernetes`, which is the range of their
+//! addresses.
 //!
-//! In Kubernetes, the API server allocates addresses by creating IPAddresses. Here it
-//! allocates them itself, and this controller publishes them.
+//! In Kubernetes, the API server allocates addresses by creating IPAddresses. The embedded API
+//! server allocates addresses without these objects, and this controller publishes them.
 
 mod controller;
 mod range;

@@ -6,7 +6,7 @@ use longshore_model::{network::SERVICE_CIDR, time};
 use serde::Deserialize;
 use serde_json::json;
 
-/// Its name.
+/// The name of the ServiceCIDR.
 pub(super) const NAME: &str = "kubernetes";
 
 #[derive(Deserialize, Default)]
@@ -27,8 +27,7 @@ struct Condition {
     r#type: String,
 }
 
-/// Creates the object if it does not exist, and states that it is ready, unless it has the
-/// condition.
+/// Creates the object if it does not exist, and adds the condition Ready unless the object has it.
 pub(super) async fn publish(
     cluster: &Cluster,
     known: Option<&Item<Any>>,

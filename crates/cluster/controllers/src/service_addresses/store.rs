@@ -15,7 +15,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Records the addresses of a Service. Returns those whose Service has changed.
+    /// Records the addresses of a Service. Returns the addresses whose Service has changed.
     pub(super) fn put(&mut self, key: &Key, addresses: Vec<IpAddr>) -> Vec<IpAddr> {
         if self.services.get(key) == Some(&addresses) {
             return Vec::new();
@@ -43,7 +43,7 @@ impl Store {
         addresses
     }
 
-    /// The Service that has an address.
+    /// Returns the Service that has an address.
     pub(super) fn owner(&self, address: &IpAddr) -> Option<&Key> {
         self.owners.get(address)
     }

@@ -1,4 +1,4 @@
-//! What is known about a StatefulSet, and what can be done.
+//! The observed state of a StatefulSet, and the possible actions.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use super::{claims::ClaimFacts, facts::StatefulSet};
 use crate::pod_facts::PodFacts;
 
-/// What is known about a set.
+/// The observed state of a set.
 pub(super) struct Observed<'a> {
     pub(super) set: &'a StatefulSet,
-    /// Its pods.
+    /// The pods of the set.
     pub(super) pods: &'a [Arc<PodFacts>],
     /// The names of the revision before the update and of the revision of the template.
     pub(super) revisions: (&'a str, &'a str),
@@ -20,13 +20,13 @@ pub(super) struct Observed<'a> {
     pub(super) now: Timestamp,
 }
 
-/// One change.
+/// A single change.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
     /// Create the claims and the pod with this ordinal.
     Create {
         ordinal: u32,
-        /// True if it gets the revision before the update.
+        /// True if the pod gets the revision before the update.
         old_revision: bool,
     },
     /// Create missing claims of this pod, and set their owners.
@@ -37,6 +37,6 @@ pub(super) enum Action {
     Retain(Arc<PodFacts>),
     /// Delete this pod.
     Delete(Arc<PodFacts>),
-    /// Delete this pod, to replace it by one with the new template.
+    /// Delete this pod to replace it with a pod of the new template.
     Update(Arc<PodFacts>),
 }

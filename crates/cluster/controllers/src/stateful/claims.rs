@@ -1,5 +1,5 @@
-//! Decides who owns a PersistentVolumeClaim, by the retention policy. The garbage
-//! collector deletes the claim with its owner.
+//! Decides the owner of a PersistentVolumeClaim by the retention policy. The garbage collector
+//! deletes the claim with its owner.
 
 use longshore_client::{Error, Item, kinds::Any};
 use longshore_model::meta::OwnerReference;
@@ -13,7 +13,7 @@ use super::{
 use crate::pod_facts::PodFacts;
 use crate::workload::{Kind, Workload};
 
-/// A PersistentVolumeClaim, as far as the controller needs it.
+/// The fields of a PersistentVolumeClaim that the controller reads.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ClaimFacts {
     /// Name.
@@ -22,9 +22,9 @@ pub(crate) struct ClaimFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// True if it is being deleted.
+    /// True if the claim is being deleted.
     pub(crate) deleting: bool,
-    /// Its owners.
+    /// The owners of the claim.
     pub(crate) owners: Vec<OwnerReference>,
 }
 
@@ -49,8 +49,8 @@ impl ClaimFacts {
     }
 }
 
-/// The name and uid of a pod, and whether the set no longer has its ordinal. A pod that
-/// is not created has no uid.
+/// A pod of the set, with true in `surplus` if the set no longer has its ordinal. A pod that is not
+/// created has no UID.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Member<'a> {
     name: &'a str,
@@ -108,7 +108,7 @@ fn names_another_set(set: &StatefulSet, claim: &ClaimFacts) -> bool {
     found.is_some_and(|owner| owner.uid != set.meta.uid)
 }
 
-/// Returns true if the policy deletes claims, and another object controls this one.
+/// Returns true if the policy deletes claims, but another object controls this claim.
 pub(super) fn has_other_controller(set: &StatefulSet, claim: &ClaimFacts, pod: Member<'_>) -> bool {
     set.spec.retention() != (false, false)
         && claim.owners.iter().any(|owner| {
@@ -122,14 +122,14 @@ pub(super) fn has_other_controller(set: &StatefulSet, claim: &ClaimFacts, pod: M
         })
 }
 
-/// Which of set and pod should own the claims of a pod.
+/// Returns true for the set and for the pod if they should own the claims of the pod.
 fn wanted_owners(set: &StatefulSet, pod: Member<'_>) -> (bool, bool) {
     let (with_set, with_pod) = set.spec.retention();
     let scaled_down = with_pod && pod.surplus;
     (with_set && !scaled_down, scaled_down)
 }
 
-/// Returns true if the retention policy has these owners of a claim, or are not to be
+/// Returns true if the owners of a claim are right for the retention policy, or must not be
 /// changed.
 pub(super) fn is_current(set: &StatefulSet, claim: &ClaimFacts, pod: Member<'_>) -> bool {
     if names_another_set(set, claim) || names_another_pod(claim, pod) {

@@ -28,7 +28,7 @@ use crate::{
 
 /// The number of workers.
 const WORKERS: usize = 5;
-/// The label of a revision with its hash.
+/// The label of a revision that contains its hash.
 const HASH_LABEL: &str = "controller.kubernetes.io/hash";
 
 struct Controller {
@@ -88,8 +88,8 @@ impl Controller {
         Ok(snapshot().map(|seen| (seen.workload.clone(), claim(&seen))))
     }
 
-    /// Returns the revision of the template, and the collision count. A set in deletion
-    /// gets no new revision, because the garbage collector may have deleted the old one.
+    /// Returns the revision of the template, and the collision count. A set in deletion gets no new
+    /// revision, because the garbage collector may have deleted the old one.
     async fn revision(
         &self,
         set: &StatefulSet,

@@ -13,7 +13,7 @@ use crate::{
 /// A StatefulSet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct StatefulSet {
-    /// Its identity and selector.
+    /// The identity and selector of the StatefulSet.
     pub(crate) meta: Meta,
     /// The desired state.
     pub(crate) spec: Spec,
@@ -31,13 +31,13 @@ pub(crate) struct Spec {
     /// The first ordinal.
     #[serde(default)]
     ordinals: Option<Ordinals>,
-    /// How long a pod must be ready before it counts as available.
+    /// The time in seconds for which a pod must be ready before it counts as available.
     #[serde(default)]
     pub(crate) min_ready_seconds: u32,
     /// `OrderedReady` or `Parallel`.
     #[serde(default)]
     pod_management_policy: String,
-    /// How pods get a new template.
+    /// The strategy for replacing pods after a change of the template.
     #[serde(default)]
     update_strategy: Strategy,
     /// The number of old revisions to keep.
@@ -51,7 +51,7 @@ pub(crate) struct Spec {
     /// The templates of PersistentVolumeClaims.
     #[serde(default)]
     pub(crate) volume_claim_templates: Vec<Value>,
-    /// When PersistentVolumeClaims are deleted.
+    /// The policy for deleting PersistentVolumeClaims.
     #[serde(default)]
     persistent_volume_claim_retention_policy: Option<Retention>,
 }
@@ -89,12 +89,12 @@ fn one() -> u32 {
 }
 
 impl Spec {
-    /// The first ordinal.
+    /// Returns the first ordinal.
     pub(crate) fn start(&self) -> u32 {
         self.ordinals.as_ref().map_or(0, |ordinals| ordinals.start)
     }
 
-    /// Returns true if an ordinal is one of the desired pods.
+    /// Returns true if one of the desired pods has this ordinal.
     pub(crate) fn has_ordinal(&self, ordinal: u32) -> bool {
         ordinal
             .checked_sub(self.start())
@@ -111,14 +111,14 @@ impl Spec {
         matches!(self.update_strategy.kind.as_str(), "" | "RollingUpdate")
     }
 
-    /// The number of pods that keep the old template during an update; `None` if the
-    /// strategy does not say.
+    /// Returns the number of pods that keep the old template during an update, or `None` if the
+    /// strategy has no partition.
     pub(crate) fn partition(&self) -> Option<u32> {
         let rolling = self.update_strategy.rolling_update.as_ref()?;
         Some(rolling.partition.unwrap_or(0))
     }
 
-    /// The maximum number of unavailable pods during an update.
+    /// Returns the maximum number of unavailable pods during an update.
     pub(crate) fn max_unavailable(&self) -> usize {
         let rolling = self.update_strategy.rolling_update.as_ref();
         let given = rolling.and_then(|rolling| rolling.max_unavailable.as_ref());
@@ -126,12 +126,13 @@ impl Spec {
         usize::try_from(count).unwrap_or(0).max(1)
     }
 
-    /// The number of old revisions to keep, if it is limited.
+    /// Returns the number of old revisions to keep, if it is limited.
     pub(crate) fn history(&self) -> Option<usize> {
         usize::try_from(self.revision_history_limit.unwrap_or(10)).ok()
     }
 
-    /// Returns true if claims are deleted with the set, and with pods that are scaled down.
+    /// Returns true if claims are deleted with the set, and true if they are deleted with pods that
+    /// are scaled down.
     pub(crate) fn retention(&self) -> (bool, bool) {
         let policy = self.persistent_volume_claim_retention_policy.as_ref();
         policy.map_or((false, false), |policy| {

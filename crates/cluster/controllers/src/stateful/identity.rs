@@ -22,7 +22,7 @@ pub(super) fn pod_name(set: &StatefulSet, ordinal: u32) -> String {
 /// A claim of a pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Claim<'a> {
-    /// The name of its template, which is also that of the volume.
+    /// The name of the claim's template and of the volume.
     pub(super) volume: &'a str,
     /// The name of the claim.
     pub(super) name: String,

@@ -1,5 +1,5 @@
-//! The StatefulSet controller: it keeps one pod for each ordinal, with a stable name and
-//! its own PersistentVolumeClaims, and updates the pods from the highest ordinal.
+//! The StatefulSet controller, which keeps one pod for each ordinal, with a stable name and its own
+//! PersistentVolumeClaims, and updates the pods from the highest ordinal.
 //!
 //! Everything is pure except for the loop in [`controller`] and its [`requests`].
 

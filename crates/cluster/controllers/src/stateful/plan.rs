@@ -16,18 +16,18 @@ use crate::{
     replicas::BURST,
 };
 
-/// What to do next.
+/// The next changes of a set.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Plan {
-    /// The changes. Those of a phase are independent of each other; a phase starts if
-    /// all changes of the previous ones succeeded.
+    /// The phases of the changes. The changes in a phase are independent of each other. A phase
+    /// starts after all changes of the previous phases succeeded.
     pub(super) phases: Vec<Vec<Action>>,
     /// The status before the changes.
     pub(super) status: Status,
 }
 
-/// Decides. In a set with the policy OrderedReady, at most one pod is created, deleted,
-/// or not available at a time.
+/// Decides the next changes. In a set with the policy OrderedReady, at most one pod is created,
+/// deleted, or not available at a time.
 pub(super) fn plan(seen: &Observed<'_>) -> Plan {
     let status = counts::status(
         seen.set,
@@ -77,7 +77,7 @@ fn act(seen: &Observed<'_>, phases: &mut Vec<Vec<Action>>) {
     }
 }
 
-/// Handles the desired pods from the lowest ordinal. Returns whether it must wait.
+/// Handles the desired pods from the lowest ordinal. Returns true if the set must wait.
 fn fill(seen: &Observed<'_>, desired: &BTreeMap<u32, Arc<PodFacts>>) -> (Vec<Action>, bool) {
     let spec = &seen.set.spec;
     let ordered = !spec.is_parallel();
@@ -130,8 +130,8 @@ fn fill(seen: &Observed<'_>, desired: &BTreeMap<u32, Arc<PodFacts>>) -> (Vec<Act
     (actions, false)
 }
 
-/// Returns the next pod to delete, of those with surplus ordinals: that with the highest
-/// ordinal, once all others are available.
+/// Returns the next pod to delete. This is the pod with the highest surplus ordinal, after all
+/// others are available.
 fn shrink(seen: &Observed<'_>, condemned: &BTreeMap<u32, Arc<PodFacts>>) -> Option<Action> {
     let seconds = seen.set.spec.min_ready_seconds;
     let available = |pod: &PodFacts| pod.is_available(seconds, seen.now) && !pod.deleting;

@@ -18,8 +18,8 @@ use super::{
 use crate::pod_facts::{Phase, PodFacts};
 use crate::workload::{REVISION_LABEL, testing};
 
-/// The StatefulSet `web`, its objects and the time. The name of a revision is that of the
-/// template's image.
+/// The StatefulSet `web`, its objects and the time. The name of a revision is the name of the image
+/// in its template.
 pub(super) struct Simulation {
     pub(super) set: StatefulSet,
     pub(super) pods: BTreeMap<String, PodFacts>,
@@ -87,9 +87,8 @@ impl Simulation {
         })
     }
 
-    /// Executes up to `limit` actions of a plan, and stores the status if all were
-    /// executed, as if the controller crashed otherwise. Returns whether anything
-    /// changed.
+    /// Executes up to `limit` actions of a plan. Stores the status if all actions were executed, as
+    /// if the controller crashed otherwise. Returns true if anything changed.
     pub(super) fn act(&mut self, limit: usize) -> bool {
         let plan = self.plan();
         let mut status = plan.status;
@@ -184,8 +183,8 @@ impl Simulation {
         }
     }
 
-    /// Lets a node act on a pod: starts it, makes it ready, or removes it. Returns
-    /// whether there was anything to do.
+    /// Lets a node act on a pod: starts it, makes it ready, or removes it. Returns true if there
+    /// was something to do.
     pub(super) fn step(&mut self, index: usize) -> bool {
         let names: Vec<String> = self.pods.keys().cloned().collect();
         let Some(name) = names.get(index % names.len().max(1)) else {

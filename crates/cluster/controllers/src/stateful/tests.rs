@@ -100,7 +100,7 @@ fn an_update_replaces_pods_from_the_highest_ordinal_down_to_the_partition() {
         ),
         ("v1", "v2")
     );
-    // A pod below the partition comes back with the old revision.
+    // A pod below the partition is created again with the old revision.
     web.pods.remove("web-0");
     web.settle();
     assert_eq!(web.pods()[0].1, "v1");
@@ -131,8 +131,7 @@ fn max_unavailable_pods_are_updated_at_once() {
     }
 }
 
-/// An update of OrderedReady pods waits for a broken pod, one of Parallel pods replaces
-/// it.
+/// An update of OrderedReady pods waits for a broken pod. An update of Parallel pods replaces it.
 #[test]
 fn broken_pods_block_an_ordered_update() {
     for (policy, replaced) in [("OrderedReady", false), ("Parallel", true)] {
@@ -349,8 +348,8 @@ proptest! {
                 }
                 2 => {
                     failed = true;
-                    // As in Kubernetes, a failed pod blocks the deletion of ordered
-                    // pods with higher ordinals if it is also surplus.
+                    // As in Kubernetes, a failed pod blocks the deletion of ordered pods with
+                    // higher ordinals if it is also surplus.
                     let index = if parallel { who } else { 0 };
                     if let Some(pod) = web.pods.values_mut().nth(index) {
                         (pod.phase, pod.ready) = (Phase::Failed, None);

@@ -21,7 +21,7 @@ pub(super) fn update(seen: &Observed<'_>, desired: &BTreeMap<u32, Arc<PodFacts>>
     let old = desired.range(first..).rev().map(|(_, pod)| pod);
     let old: Vec<&Arc<PodFacts>> = old.filter(|pod| is_old(pod)).collect();
     let pods: Vec<&Arc<PodFacts>> = if spec.is_parallel() {
-        // Pods that are not available do not cost more unavailability.
+        // Deleting pods that are not available does not make more pods unavailable.
         let (good, bad): (Vec<_>, Vec<_>) = old.into_iter().partition(|pod| available(pod));
         bad.into_iter()
             .chain(good.into_iter().take(budget))

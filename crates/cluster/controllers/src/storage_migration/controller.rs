@@ -25,9 +25,9 @@ use crate::{
 const NAME: &str = "storage-version-migrator";
 /// The number of workers, as in Kubernetes.
 const WORKERS: usize = 5;
-/// How often a resource is looked up that does not exist.
+/// The interval at which a resource that does not exist is looked up.
 const LOOKUP_INTERVAL: Duration = Duration::from_secs(1);
-/// The group of the kind.
+/// The API group of migrations.
 const GROUP: &str = "storagemigration.k8s.io";
 const MIGRATION_RUNNING: &str = "MigrationRunning";
 /// The error of a resource whose objects the garbage collector of Kubernetes does not
@@ -58,7 +58,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     };
     let feeds = feed(NAME, cache, |key, _| {
         queue.add(key.name);
-        // The others of its resource may wait for it.
+        // Other migrations of the resource may wait for this one.
         for item in cache.items() {
             queue.add(item.name().to_owned());
         }

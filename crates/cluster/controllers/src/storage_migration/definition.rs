@@ -12,10 +12,10 @@ use super::facts::GroupResource;
 const MANAGER: &str = "migration-runner-controller";
 const CONDITION: &str = "StorageMigrating";
 
-/// Says in the definition that a migration runs. Does nothing for other resources.
+/// Records in the definition that a migration runs. Does nothing for other resources.
 ///
 /// # Errors
-/// The definition cannot be read or written, or has changed meanwhile.
+/// The definition cannot be read or written, or has changed in the meantime.
 pub(super) async fn start(
     definitions: &View<Any>,
     resource: &GroupResource,
@@ -31,11 +31,11 @@ pub(super) async fn start(
     apply(definitions, &definition, json!({"conditions": [condition]})).await
 }
 
-/// Says in the definition that the migration has ended. After a success, the objects
-/// are stored in the storage version only, if the definition has not changed.
+/// Records in the definition that the migration has ended. After a success, objects are stored only
+/// in the storage version if the definition has not changed.
 ///
 /// # Errors
-/// As [`start`].
+/// The definition cannot be read or written, or has changed in the meantime.
 pub(super) async fn finish(
     definitions: &View<Any>,
     resource: &GroupResource,
@@ -66,7 +66,7 @@ async fn apply(
     definition: &Item<Any>,
     status: Value,
 ) -> Result<(), Error> {
-    // The generation in the condition is that of the version that was read.
+    // The generation in the condition belongs to the version that was read.
     let body = json!({
         "metadata": {"resourceVersion": definition.version()},
         "status": status,

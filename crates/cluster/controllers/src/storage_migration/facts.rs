@@ -1,4 +1,4 @@
-//! The facts of a migration that decide about its next step.
+//! The fields of a migration that determine its next step.
 
 use jiff::Timestamp;
 use longshore_client::{Error, Item, kinds::Any};
@@ -61,12 +61,12 @@ impl Migration {
         self.is_true(RUNNING)
     }
 
-    /// Returns true if it has succeeded or failed.
+    /// Returns true if the migration has succeeded or failed.
     pub(super) fn has_ended(&self) -> bool {
         self.is_true(SUCCEEDED) || self.is_true(FAILED)
     }
 
-    /// Sets a condition. Its time changes with its status only.
+    /// Sets a condition. The transition time changes only with the status.
     pub(super) fn set(
         &mut self,
         kind: &str,

@@ -1,5 +1,5 @@
-//! StorageVersionMigrations: the objects of a resource are written again, so that
-//! all are stored in its storage version.
+//! StorageVersionMigrations. The objects of a resource are written again, so that all of them are
+//! stored in the storage version.
 
 mod controller;
 mod definition;

@@ -20,7 +20,7 @@ pub(super) struct Written {
 
 pub(super) enum End {
     Done,
-    /// The migration is tried again after this error.
+    /// The migration is retried after this error.
     Retry(Error),
     /// The migration fails with this message.
     Fail(String),
@@ -47,7 +47,7 @@ pub(super) async fn write(
     for item in old {
         if let Err(error) = write_one(&view, item).await? {
             match error.is_conflict() || error.is_not_found() {
-                // It has been written or deleted meanwhile.
+                // Another client has written or deleted the object.
                 true => {}
                 false => {
                     written.end = match is_temporary(&error) {
@@ -63,7 +63,7 @@ pub(super) async fn write(
     Ok(written)
 }
 
-/// Patches an object with what it already has.
+/// Patches an object without changing it.
 async fn write_one(view: &View<Any>, item: &Item<Any>) -> Result<Result<(), Error>, Error> {
     let kind = view.kind();
     let patch = Patch::merge(json!({
@@ -81,7 +81,7 @@ async fn write_one(view: &View<Any>, item: &Item<Any>) -> Result<Result<(), Erro
 /// Returns true if a request may succeed later.
 fn is_temporary(error: &Error) -> bool {
     error.is_unreachable()
-        // There is no space to store the object.
+        // The server lacks space to store the object.
         || error.code() == Some(507)
         || error.reason().is_some_and(|reason| {
             matches!(

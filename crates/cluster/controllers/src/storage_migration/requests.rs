@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::facts::Migration;
 
-/// Replaces the status of the version of the migration that was read.
+/// Replaces the status if the migration has not changed since it was read.
 ///
 /// # Errors
-/// It has changed meanwhile, or the server refuses it.
+/// The migration has changed in the meantime, or the server rejects the status.
 pub(super) async fn store_status(
     view: &View<Any>,
     item: &Item<Any>,

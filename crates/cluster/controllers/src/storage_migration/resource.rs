@@ -8,20 +8,20 @@ use serde_json::Value;
 
 use super::facts::GroupResource;
 
-/// The verbs that a migration needs, as its error shows them.
+/// The verbs that a migration needs, in the order of the error message.
 const VERBS: [&str; 3] = ["update", "patch", "list"];
 
-/// What discovery says about a resource.
+/// The result of the discovery of a resource.
 pub(super) enum Found {
-    /// It is not served.
+    /// The resource is not served.
     Nothing,
-    /// Its objects can be migrated.
+    /// The resource's objects can be migrated.
     Kind(View<Any>),
-    /// A required verb is not supported; the error is that of Kubernetes.
+    /// A required verb is not supported. Contains Kubernetes' error message.
     NotMigratable(String),
 }
 
-/// Finds a resource in the preferred version of its group that has it.
+/// Finds a resource in the preferred version of its group, or in another version that serves it.
 pub(super) async fn find(cluster: &Cluster, wanted: &GroupResource) -> Result<Found, Error> {
     for version in versions(cluster, &wanted.group).await? {
         let Some(resource) = served(cluster, &version, &wanted.resource).await? else {
@@ -37,7 +37,7 @@ pub(super) async fn find(cluster: &Cluster, wanted: &GroupResource) -> Result<Fo
     Ok(Found::Nothing)
 }
 
-/// The versions of a group as `group/version`, the preferred version first.
+/// Returns the versions of a group as `group/version`, the preferred version first.
 async fn versions(cluster: &Cluster, group: &str) -> Result<Vec<String>, Error> {
     if group.is_empty() {
         return Ok(vec!["v1".into()]);
@@ -53,7 +53,7 @@ async fn versions(cluster: &Cluster, group: &str) -> Result<Vec<String>, Error> 
     Ok(all.filter(|version| !version.is_empty()).collect())
 }
 
-/// The resource of a version with a name.
+/// Returns the resource with a name in a version.
 async fn served(cluster: &Cluster, version: &str, name: &str) -> Result<Option<Value>, Error> {
     let path = match version.contains('/') {
         true => format!("/apis/{version}"),

@@ -6,24 +6,24 @@ use jiff::Timestamp;
 
 use super::facts::Migration;
 
-/// How long a new resource may be unknown.
+/// The time for which a new resource may be unknown.
 const UNKNOWN_TIME: Duration = Duration::from_mins(1);
 
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub(super) enum Step {
     /// Nothing to do, or another migration of the resource comes first.
     Wait,
-    /// Mark it as running.
+    /// Mark the migration as running.
     Start,
     /// Store the resource version up to which objects are migrated.
     SetVersion,
     /// Migrate the objects.
     Migrate,
-    /// Mark it as no longer running.
+    /// Mark the migration as no longer running.
     Finish,
 }
 
-/// The next step of a migration; `all` has those of all resources.
+/// Returns the next step of a migration. `all` contains the migrations of all resources.
 pub(super) fn next(migration: &Migration, all: &[Migration]) -> Step {
     match (migration.is_running(), migration.has_ended()) {
         (true, true) => Step::Finish,
@@ -53,8 +53,8 @@ pub(super) fn may_appear(migration: &Migration, now: Timestamp) -> bool {
         .is_some_and(|created| now.duration_since(created).unsigned_abs() < UNKNOWN_TIME)
 }
 
-/// The message of the condition `Running`, with the number of objects that are not
-/// yet migrated and that of all.
+/// Returns the message of the condition `Running`. `objects` contains the number of objects that
+/// are not migrated yet and the total number.
 pub(super) fn running(objects: Option<(usize, usize)>, problem: Option<&str>) -> String {
     let mut message = "The migration is running".to_owned();
     match objects {
@@ -112,7 +112,7 @@ mod tests {
         let mut other = old.clone();
         other.resource.group = "apps".into();
         assert_eq!(next(&new, &[new.clone(), other]), Step::Start);
-        // At the same time, by name.
+        // Migrations with the same creation time are ordered by name.
         let (a, b) = (migration("a", 1, &[]), migration("b", 1, &[]));
         let all = [a.clone(), b.clone()];
         assert_eq!((next(&a, &all), next(&b, &all)), (Step::Start, Step::Wait));

@@ -1,4 +1,4 @@
-//! The loop: watches nodes and pods, and deletes pods when their time is over.
+//! The loop: watches nodes and pods, and deletes pods whose time has passed.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -27,12 +27,13 @@ const NAME: &str = "taint-eviction-controller";
 /// The number of workers.
 const WORKERS: usize = 8;
 
-/// What the controller remembers.
+/// The state of the controller.
 #[derive(Default)]
 struct State {
-    /// The taints that evict pods, of nodes that have some.
+    /// The taints that evict pods, by node. Nodes without such taints are omitted.
     tainted: HashMap<String, Vec<Taint>>,
-    /// The pods that will be deleted: their UID, and since when they are on a tainted node.
+    /// The pods that will be deleted: their UID, and the time since which they are on a tainted
+    /// node.
     waiting: HashMap<Key, (String, Instant)>,
 }
 
@@ -162,7 +163,7 @@ impl Controller {
             }]},
         }));
         match view.patch_status(item.name(), &patch).await {
-            // It was deleted, or another pod has its name.
+            // The pod was deleted, or another pod has its name.
             Err(error) if error.is_not_found() || error.code() == Some(422) => return Ok(()),
             done => drop(done?),
         }

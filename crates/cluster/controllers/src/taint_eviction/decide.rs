@@ -1,4 +1,4 @@
-//! How long a pod may stay on a tainted node. Pure.
+//! Decides how long a pod may stay on a tainted node. Pure.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Taint, Toleration};
 
 use crate::scheduler::tolerates;
 
-/// How long a pod may stay.
+/// The time for which a pod may stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stay {
     Forever,
-    /// As long, from the time when the taint was noticed.
+    /// This long, from the time at which the taint was observed.
     For(Duration),
 }
 

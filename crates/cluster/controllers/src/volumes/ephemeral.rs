@@ -27,7 +27,7 @@ const NAME: &str = "ephemeral volumes";
 const COMPONENT: &str = "ephemeral_volume";
 /// The number of workers.
 const WORKERS: usize = 4;
-/// The JSON text of a pod with such a volume contains this.
+/// A part of the JSON text of each pod with such a volume.
 const MARK: &[u8] = br#""ephemeral":{"#;
 
 /// Returns true if a pod may have generic ephemeral volumes. Most pods have none, and searching the
@@ -131,7 +131,7 @@ async fn create_claim(
     }
 }
 
-/// The claim of a generic ephemeral volume.
+/// Returns the claim of a generic ephemeral volume.
 fn claim(pod: &Item<Pod>, name: &str, template: &Value) -> Value {
     let mut claim = json!({
         "apiVersion": "v1",

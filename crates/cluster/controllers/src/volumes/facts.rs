@@ -29,31 +29,31 @@ pub(crate) struct ClaimFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// True if it is being deleted.
+    /// True if the claim is being deleted.
     pub(crate) deleting: bool,
-    /// Its finalizers.
+    /// The finalizers of the claim.
     pub(crate) finalizers: Vec<String>,
-    /// Its annotations.
+    /// The annotations of the claim.
     pub(crate) annotations: Annotations,
-    /// The UID of the controller that owns it.
+    /// The UID of the controller that owns the claim.
     pub(crate) owner: Option<String>,
-    /// The class that it names. `Some("")` means volumes without a class.
+    /// The class that the claim names. `Some("")` requests volumes without a class.
     pub(crate) named_class: Option<String>,
-    /// The volume that it is bound to or requests; empty if none.
+    /// The volume that the claim is bound to or requests; empty if none.
     pub(crate) volume: String,
     /// The requested access modes.
     pub(crate) modes: Vec<String>,
     /// The requested size in bytes.
     pub(crate) size: f64,
-    /// The requested size as written.
+    /// The requested size as written in the spec.
     pub(crate) size_text: String,
-    /// Selects volumes by their labels.
+    /// The selector of volumes by their labels.
     pub(crate) selector: Option<LabelSelector>,
     /// `Filesystem` or `Block`.
     pub(crate) volume_mode: String,
     /// The VolumeAttributesClass; empty if none.
     pub(crate) attributes_class: String,
-    /// True if it requests a copy of other data.
+    /// True if the claim requests a copy of other data.
     pub(crate) has_source: bool,
     /// `status.phase`.
     pub(crate) phase: String,
@@ -74,21 +74,21 @@ pub(crate) struct VolumeFacts {
     pub(crate) uid: String,
     /// resourceVersion.
     pub(crate) version: String,
-    /// True if it is being deleted.
+    /// True if the volume is being deleted.
     pub(crate) deleting: bool,
-    /// Its finalizers.
+    /// The finalizers of the volume.
     pub(crate) finalizers: Vec<String>,
-    /// Its annotations.
+    /// The annotations of the volume.
     pub(crate) annotations: Annotations,
-    /// Its labels.
+    /// The labels of the volume.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Its class; empty if none.
+    /// The class of the volume; empty if none.
     pub(crate) class: String,
     /// The supported access modes.
     pub(crate) modes: Vec<String>,
     /// The size in bytes.
     pub(crate) size: f64,
-    /// The size as written.
+    /// The size as written in the spec.
     pub(crate) size_text: String,
     /// `Filesystem` or `Block`.
     pub(crate) volume_mode: String,
@@ -96,13 +96,13 @@ pub(crate) struct VolumeFacts {
     pub(crate) attributes_class: String,
     /// `Retain`, `Delete` or `Recycle`.
     pub(crate) reclaim_policy: String,
-    /// The claim that it is bound to or reserved for.
+    /// The claim that the volume is bound to or reserved for.
     pub(crate) claim: Option<ClaimReference>,
-    /// The nodes that can use it; all without terms.
+    /// The nodes that can use the volume. Without terms, all nodes can.
     pub(crate) node_terms: Option<Vec<NodeSelectorTerm>>,
     /// The path of a volume of type `local`.
     pub(crate) local_path: Option<String>,
-    /// True if it is a CSI volume.
+    /// True if the volume is a CSI volume.
     pub(crate) is_csi: bool,
     /// `status.phase`.
     pub(crate) phase: String,
@@ -122,17 +122,17 @@ pub(crate) struct ClaimReference {
 pub(crate) struct ClassFacts {
     /// Name.
     pub(crate) name: String,
-    /// Its provisioner.
+    /// The provisioner of the class.
     pub(crate) provisioner: String,
     /// True if volumes are bound only when a pod needs them.
     pub(crate) waits_for_pod: bool,
-    /// The reclaim policy of its volumes.
+    /// The reclaim policy of the class's volumes.
     pub(crate) reclaim_policy: String,
-    /// The mount options of its volumes.
+    /// The mount options of the class's volumes.
     pub(crate) mount_options: Vec<String>,
-    /// The nodes for which it provisions volumes; all without terms.
+    /// The nodes for which the class provisions volumes. Without terms, these are all nodes.
     pub(crate) topologies: Vec<TopologySelectorTerm>,
-    /// Whether it is marked as default, and when it was created.
+    /// The creation time of the class, if the class is marked as default.
     pub(crate) default_since: Option<Option<Timestamp>>,
 }
 
@@ -214,7 +214,7 @@ impl ClaimFacts {
         })
     }
 
-    /// The class; empty for volumes without a class.
+    /// Returns the name of the class; empty for volumes without a class.
     pub(crate) fn class(&self) -> &str {
         self.named_class.as_deref().unwrap_or_default()
     }
@@ -224,12 +224,12 @@ impl ClaimFacts {
         self.annotations.contains_key(BIND_COMPLETED)
     }
 
-    /// Returns true if a controller chose its volume.
+    /// Returns true if a controller chose the claim's volume.
     pub(crate) fn is_bound_by_controller(&self) -> bool {
         self.annotations.contains_key(BOUND_BY_CONTROLLER)
     }
 
-    /// The node for which the scheduler requests a volume.
+    /// Returns the node for which the scheduler requests a volume.
     pub(crate) fn selected_node(&self) -> Option<&str> {
         let node = self.annotations.get(SELECTED_NODE)?;
         Some(node.as_str()).filter(|node| !node.is_empty())
@@ -294,7 +294,7 @@ impl VolumeFacts {
         })
     }
 
-    /// Returns true if a controller chose its claim.
+    /// Returns true if a controller chose the volume's claim.
     pub(crate) fn is_bound_by_controller(&self) -> bool {
         self.annotations.contains_key(BOUND_BY_CONTROLLER)
     }

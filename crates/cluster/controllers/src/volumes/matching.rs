@@ -33,8 +33,7 @@ pub(crate) fn satisfies(volume: &VolumeFacts, claim: &ClaimFacts) -> Result<(), 
     Err(problem.to_owned())
 }
 
-/// Returns true if the volume could be bound to the claim without a request of the user to bind
-/// these two.
+/// Returns true if the volume can be bound to the claim although neither names the other.
 fn is_candidate(volume: &VolumeFacts, claim: &ClaimFacts) -> bool {
     volume.claim.is_none()
         && volume.phase == "Available"
@@ -46,9 +45,9 @@ fn is_candidate(volume: &VolumeFacts, claim: &ClaimFacts) -> bool {
             .is_none_or(|selector| selector.matches(&volume.labels))
 }
 
-/// Returns the volume for a claim: the one that is reserved for it, otherwise the
-/// smallest that matches. `fits_node` is the node affinity check of the
-/// scheduler. If `only_reserved`, the scheduler chooses among the other volumes.
+/// Returns the volume for a claim: the one that is reserved for the claim, otherwise the smallest
+/// that matches. `fits_node` checks the node affinity, like the scheduler. If `only_reserved` is
+/// true, the scheduler chooses among the other volumes.
 pub(crate) fn find<'a>(
     claim: &ClaimFacts,
     volumes: impl Iterator<Item = &'a VolumeFacts>,

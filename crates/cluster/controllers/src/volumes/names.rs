@@ -2,15 +2,15 @@
 
 /// Set on a claim whose binding is complete.
 pub(crate) const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
-/// Set on a claim or volume that a controller bound, instead of its author.
+/// Set on a claim or volume that a controller bound instead of a user.
 pub(crate) const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
-/// The provisioner that made a volume.
+/// Names the provisioner of a volume.
 pub(crate) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-/// The provisioner that a claim waits for.
+/// Names the provisioner that a claim waits for.
 pub(crate) const PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
 /// The old name of [`PROVISIONER`].
 pub(crate) const OLD_PROVISIONER: &str = "volume.beta.kubernetes.io/storage-provisioner";
-/// The node for which the scheduler requests a volume.
+/// Names the node for which the scheduler requests a volume.
 pub(crate) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// The old form of `spec.storageClassName`.
 pub(crate) const CLASS: &str = "volume.beta.kubernetes.io/storage-class";

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Volume;
 pub(crate) struct PodClaim {
     /// The claim's name.
     pub(crate) name: String,
-    /// True if it is created for the pod, as a generic ephemeral volume.
+    /// True if the claim is created for the pod, as a generic ephemeral volume.
     pub(crate) is_ephemeral: bool,
 }
 
@@ -28,13 +28,13 @@ pub(crate) fn claims_of(pod: &str, volumes: &[Volume]) -> Vec<PodClaim> {
     volumes.iter().filter_map(claim).collect()
 }
 
-/// The name of the claim of a generic ephemeral volume.
+/// Returns the name of the claim of a generic ephemeral volume.
 pub(crate) fn ephemeral_name(pod: &str, volume: &str) -> String {
     format!("{pod}-{volume}")
 }
 
-/// The error if the claim with the name of a generic ephemeral volume is not that
-/// of the pod.
+/// Returns the error for a claim that has the name of a generic ephemeral volume, but does not
+/// belong to the pod.
 pub(crate) fn not_owned(namespace: &str, claim: &str, pod: &str) -> String {
     format!("PVC {namespace}/{claim} was not created for pod {namespace}/{pod} (pod is not owner)")
 }

@@ -36,15 +36,15 @@ enum Work {
     Attributes(String),
 }
 
-/// What to do with a finalizer.
+/// A change of a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Add,
-    /// Remove it if the object is not in use.
+    /// Remove the finalizer if the object is not in use.
     Remove,
 }
 
-/// What to do with the finalizer of an object.
+/// Returns the change of the finalizer that an object needs.
 fn due(item: &Item<Any>, finalizer: &str) -> Option<Step> {
     let meta = item.meta();
     let has = meta.finalizers.iter().any(|own| own == finalizer);
@@ -139,7 +139,7 @@ pub(crate) async fn run(cluster: Cluster, caches: Arc<Caches>) {
     reconcile::run(NAME, WORKERS, &protection.queue, feeds, reconcile).await;
 }
 
-/// A pod as far as its use of a claim needs it.
+/// The fields of a pod that decide about its use of a claim.
 #[derive(Debug, Deserialize)]
 struct RawPod {
     spec: RawSpec,
@@ -154,7 +154,7 @@ struct RawSpec {
     volumes: Vec<k8s_openapi::api::core::v1::Volume>,
 }
 
-/// Whether a pod on a node uses a claim. `owner` is the controller of the claim.
+/// Returns true if a pod on a node uses a claim. `owner` is the controller of the claim.
 fn uses(pod: &Item<Pod>, claim: &str, owner: Option<&str>) -> Result<bool, Error> {
     let spec = pod.typed::<RawPod>()?.spec;
     if spec.node_name.is_empty() {
@@ -169,7 +169,7 @@ fn uses(pod: &Item<Pod>, claim: &str, owner: Option<&str>) -> Result<bool, Error
     }))
 }
 
-/// The fields with the name of a VolumeAttributesClass.
+/// The fields that name a VolumeAttributesClass.
 const CLASS_OF_CLAIM: [&[&str]; 3] = [
     &["spec", "volumeAttributesClassName"],
     &["status", "currentVolumeAttributesClassName"],
@@ -181,7 +181,7 @@ const CLASS_OF_CLAIM: [&[&str]; 3] = [
 ];
 const CLASS_OF_VOLUME: [&[&str]; 1] = [&["spec", "volumeAttributesClassName"]];
 
-/// Returns true if an object has a VolumeAttributesClass in one of the fields.
+/// Returns true if one of the fields names a VolumeAttributesClass.
 fn has_class(item: &Item<Any>, fields: &[&[&str]], class: &str) -> Result<bool, Error> {
     for field in fields {
         let name: Option<String> = item.field(field)?;
@@ -193,7 +193,8 @@ fn has_class(item: &Item<Any>, fields: &[&[&str]], class: &str) -> Result<bool, 
 }
 
 impl Protection {
-    /// A claim or a volume has changed: VolumeAttributesClasses may no longer be in use.
+    /// Queues waiting VolumeAttributesClasses, because a changed claim or volume may no longer use
+    /// them.
     fn see_possible_user(&self) {
         for name in &*self.waiting_attributes.lock() {
             self.queue.add(Work::Attributes(name.clone()));
@@ -224,7 +225,7 @@ impl Protection {
             None => Ok(()),
             Some(Step::Add) => set(&view, &item, PROTECTED_CLAIM, true).await,
             Some(Step::Remove) => {
-                // Before the list, so that a pod that is deleted meanwhile is seen.
+                // Done before the list, so that the deletion of a pod in the meantime is noticed.
                 self.waiting.lock().insert(key.clone());
                 let pods = self.cluster.pods().in_namespace(&key.namespace)?;
                 let pods = pods.list().await?.items;
@@ -267,7 +268,7 @@ impl Protection {
         match due(&item, PROTECTED_ATTRIBUTES) {
             Some(Step::Add) => set(&self.attributes, &item, PROTECTED_ATTRIBUTES, true).await,
             Some(Step::Remove) => {
-                // Before the lists, so that a change that is made meanwhile is seen.
+                // Done before the lists, so that a change in the meantime is noticed.
                 self.waiting_attributes.lock().insert(name.to_owned());
                 let claims = self.claims.list().await?.items;
                 let volumes = self.volumes.list().await?.items;

@@ -74,7 +74,7 @@ impl Store {
         }
     }
 
-    /// Stores a class. Returns whether it has changed.
+    /// Stores a class. Returns true if the class has changed.
     pub(crate) fn put_class(&mut self, class: ClassFacts) -> bool {
         let is_new = self.classes.get(&class.name) != Some(&class);
         self.classes.insert(class.name.clone(), class);
@@ -101,12 +101,12 @@ impl Store {
         self.classes.get(name)
     }
 
-    /// All volumes.
+    /// Returns all volumes.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = &VolumeFacts> {
         self.volumes.values()
     }
 
-    /// The keys of the claims that are not bound, sorted.
+    /// Returns the sorted keys of the claims that are not bound.
     pub(crate) fn unbound_claims(&self) -> Vec<Key> {
         let claims = self.claims.values();
         let unbound = claims.filter(|claim| !claim.is_bind_completed());
@@ -115,7 +115,7 @@ impl Store {
         keys
     }
 
-    /// The names of the volumes that are bound to a claim or reserved for it.
+    /// Returns the names of the volumes that are bound to a claim or reserved for it.
     pub(crate) fn volumes_of(&self, claim: &Key) -> Vec<String> {
         let volumes = self.volumes.values();
         let theirs = volumes.filter(|volume| {
@@ -125,8 +125,8 @@ impl Store {
         theirs.map(|volume| volume.name.clone()).collect()
     }
 
-    /// The default class: the newest one if there are several, of the same second
-    /// the first by name.
+    /// Returns the default class, which is the newest one if there are several. Classes of the same
+    /// second are ordered by name.
     pub(crate) fn default_class(&self) -> Option<&ClassFacts> {
         let classes = self.classes.values().rev();
         classes
@@ -147,7 +147,7 @@ impl Store {
         })
     }
 
-    /// The volume that the binding controller chooses for a claim.
+    /// Returns the volume that the binding controller chooses for a claim.
     pub(crate) fn best_volume(&self, claim: &ClaimFacts) -> Option<&VolumeFacts> {
         let only_reserved = self.waits_for_pod(claim) && claim.selected_node().is_none();
         matching::find(claim, self.volumes(), |_| true, only_reserved)

@@ -1,5 +1,4 @@
-//! Decides which pods and revisions belong to a workload, which it adopts, and which it
-//! releases.
+//! Decides which pods and revisions belong to a workload, and which ones it adopts and releases.
 
 use std::sync::Arc;
 
@@ -13,17 +12,17 @@ use crate::pod_facts::PodFacts;
 /// The pods and revisions of a workload.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Claims {
-    /// The pods that it owns and selects.
+    /// The pods that the workload owns and selects.
     pub(crate) pods: Vec<Arc<PodFacts>>,
-    /// The pods without a controller that it selects.
+    /// The pods without a controller that the workload selects.
     pub(crate) adopt: Vec<Arc<PodFacts>>,
-    /// The pods that it owns and does not select.
+    /// The pods that the workload owns and does not select.
     pub(crate) release: Vec<Arc<PodFacts>>,
-    /// The revisions that it owns and selects, from the oldest to the newest.
+    /// The revisions that the workload owns and selects, from the oldest to the newest.
     pub(crate) revisions: Vec<Arc<Revision>>,
-    /// The revisions without a controller that it selects.
+    /// The revisions without a controller that the workload selects.
     pub(crate) adopt_revisions: Vec<Arc<Revision>>,
-    /// The revisions that it owns and does not select.
+    /// The revisions that the workload owns and does not select.
     pub(crate) release_revisions: Vec<Arc<Revision>>,
 }
 
@@ -35,8 +34,8 @@ impl Claims {
     }
 }
 
-/// Sorts the objects that the workload owns and those without a controller. As in
-/// Kubernetes, a workload in deletion does not adopt or release objects.
+/// Sorts the workload's own objects and the objects without a controller. As in Kubernetes, a
+/// workload in deletion does not adopt or release objects.
 pub(crate) fn claim<W: Workload>(snapshot: &Snapshot<W>) -> Claims {
     let workload = &*snapshot.workload;
     let meta = workload.meta();

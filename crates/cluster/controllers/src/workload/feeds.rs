@@ -71,7 +71,7 @@ pub(crate) fn feeds<'a, W: Workload>(
     }
 }
 
-/// Returns true if an object has no controller, or one of this kind.
+/// Returns true if an object has no controller or a controller of this kind.
 fn is_ours<W: Workload>(meta: &ObjectMeta) -> bool {
     let owner = meta.controller();
     owner.is_none_or(|owner| owner.kind == W::KIND.kind && owner.api_version == Kind::API_VERSION)

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{events::Subject, key::Key, pod_facts::PodFacts};
 
-/// The label of a pod that tells its revision.
+/// The label of a pod that contains its revision.
 pub(crate) const REVISION_LABEL: &str = "controller-revision-hash";
 
 /// The names of one of the kinds.
@@ -61,11 +61,11 @@ pub(crate) struct Meta {
     pub(crate) version: String,
     /// Generation.
     pub(crate) generation: i64,
-    /// True if it is being deleted.
+    /// True if the workload is being deleted.
     pub(crate) deleting: bool,
     /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The selector of its pods and revisions.
+    /// The selector of the workload's pods and revisions.
     pub(crate) selector: LabelSelector,
     /// The labels that the selector lists.
     pub(crate) match_labels: BTreeMap<String, String>,
@@ -120,18 +120,18 @@ pub(crate) trait Workload: Sized {
     /// A field has an unexpected type.
     fn of(item: &Item<Any>) -> Result<Self, Error>;
 
-    /// Its identity.
+    /// Returns the identity of the workload.
     fn meta(&self) -> &Meta;
 
-    /// The part of a revision's data that determines its hash.
+    /// Returns the part of a revision's data that determines its hash.
     fn hashed(data: &Value) -> &Value;
 
-    /// Returns true if a pod with this name can belong to it.
+    /// Returns true if a pod with this name can belong to the workload.
     fn accepts_name(&self, pod: &str) -> bool;
 }
 
 impl PodFacts {
-    /// The revision in its label.
+    /// Returns the revision in the pod's label.
     pub(crate) fn revision(&self) -> &str {
         let revision = self.labels.get(REVISION_LABEL);
         revision.map(String::as_str).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What the controllers of StatefulSets and DaemonSets share: both own pods and
+//! The common parts of the controllers of StatefulSets and DaemonSets, both of which own pods and
 //! ControllerRevisions.
 //!
 //! Everything is pure except for [`feeds`] and [`requests`].

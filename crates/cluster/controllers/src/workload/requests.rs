@@ -17,7 +17,7 @@ use crate::{
     pod_facts::PodFacts,
 };
 
-/// The views of a kind's objects, and what is known about them.
+/// The views of a kind's objects, and the observed state.
 pub(crate) struct Requests<W> {
     pub(crate) cluster: Cluster,
     workloads: View<Any>,

@@ -30,9 +30,9 @@ impl<W> Default for Store<W> {
 /// The observed state of a workload.
 pub(crate) struct Snapshot<W> {
     pub(crate) workload: Arc<W>,
-    /// The pods that it owns, and those without a controller that it selects.
+    /// The pods that the workload owns, and the pods without a controller that it selects.
     pub(crate) pods: Vec<Arc<PodFacts>>,
-    /// The revisions of its namespace that it owns or that have no controller.
+    /// The revisions in its namespace that the workload owns or that have no controller.
     pub(crate) revisions: Vec<Arc<Revision>>,
 }
 

@@ -136,8 +136,8 @@ fn a_pod_deleted_before_the_create_response_is_not_added() {
 }
 
 proptest! {
-    /// However messages are delayed, duplicated or reordered: once the last state of
-    /// each object is known, the store contains exactly these states.
+    /// Messages can be delayed, duplicated or reordered. After the last state of each object is
+    /// known, the store contains exactly these states.
     #[test]
     fn any_order_of_messages_results_in_the_same_state(
         order in Just((0_u64..24).collect::<Vec<_>>()).prop_shuffle()

@@ -1,5 +1,5 @@
-//! Objects of an aggregated API server: it is another API server in the same process, which
-//! serves the kind `Fish` on the network.
+//! Objects of an aggregated API server, which is another API server in the same process. It serves
+//! the kind `Fish` over the network.
 
 use longshore_apiserver::{Authority, AuthorizationMode};
 use longshore_client::{Cluster, DeleteOptions, Propagation, View, kinds::Any};
@@ -13,7 +13,7 @@ const GROUP: &str = "fish.example.com";
 /// A cluster with an aggregated API server, which ends with the runtime of its test.
 struct Aggregating {
     fixture: Fixture,
-    /// The aggregated API server, without the cluster between.
+    /// The aggregated API server, accessed directly instead of through the cluster.
     backend: Cluster,
     slice: Value,
 }
@@ -187,7 +187,7 @@ async fn objects_are_deleted_with_owners_in_the_cluster() {
     all.delete_map("o", Propagation::Background).await;
     until_gone(&fish, "a").await;
 
-    // A foreground deletion waits for them, and orphans lose their owner.
+    // A foreground deletion waits for dependents, and orphans lose their owner.
     let owner = all.create_map("o", None).await;
     all.create_fish("default", "b", Some(("o", &owner))).await;
     all.delete_map("o", Propagation::Foreground).await;
@@ -221,7 +221,7 @@ async fn objects_can_own_objects_in_the_cluster() {
         (!all.has_map("of-a").await).then_some(())
     })
     .await;
-    // Without its server, nothing says that an owner is gone.
+    // While the server does not respond, it is unknown that an owner is gone.
     all.fail().await;
     fish.delete("b", &DeleteOptions::default()).await.unwrap();
     let services = all.fixture.cluster.kind("apiservices").await.unwrap();
@@ -252,7 +252,8 @@ async fn a_server_that_fails_holds_up_only_the_owners_of_its_objects() {
     let owner = all.create_map("owner", None).await;
     all.create_fish("default", "a", Some(("owner", &owner)))
         .await;
-    // The collector has seen both once it has deleted the second: its owner never existed.
+    // After the collector has deleted the second object, whose owner never existed, it has observed
+    // both.
     all.create_fish("default", "b", Some(("none", "another-uid")))
         .await;
     until_gone(&fish, "b").await;

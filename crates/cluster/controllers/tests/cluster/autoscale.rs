@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscalers. Without a node that measures, resource usage is unknown: these
-//! tests cover the limits and the conditions.
+//! HorizontalPodAutoscalers. No node measures the resource usage, so these tests cover the limits
+//! and the conditions.
 
 use std::time::Duration;
 
@@ -167,7 +167,7 @@ async fn two_autoscalers_of_the_same_pods_are_reported() {
     let status = has_reason(&fixture, "a", "ScalingActive", "AmbiguousSelector").await;
     let problem = "pods by selector app=web are controlled by more than one HPA (e.g. [{a default} {b default}])";
     assert_eq!(message(&status, "ScalingActive"), problem);
-    // A change of the spec is acted on at once, and one autoscaler is enough.
+    // After the change of the spec, the only remaining autoscaler scales immediately.
     let view = fixture.cluster.kind("hpa").await.unwrap();
     let view = view.in_namespace("default").unwrap();
     view.delete("b", &Default::default()).await.unwrap();

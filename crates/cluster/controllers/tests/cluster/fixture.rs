@@ -1,4 +1,4 @@
-//! A cluster without a node agent, whose part the tests end_pods.
+//! A cluster without a node agent. The tests write the statuses of pods instead.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// Starts both, without any node.
+    /// Starts the API server and the controllers, without nodes.
     pub(crate) async fn start() -> Self {
         Self::start_with(None).await
     }
@@ -43,7 +43,7 @@ impl Fixture {
         fixture
     }
 
-    /// Like [`Fixture::start`], with a node that has room for a thousand pods.
+    /// Like [`Fixture::start`], with a node that can run a thousand pods.
     pub(crate) async fn with_node() -> Self {
         let fixture = Self::start().await;
         fixture.add_node("1000").await;
@@ -135,8 +135,8 @@ impl Fixture {
         self.train().await.raw().unwrap()["status"].clone()
     }
 
-    /// Ends every bound pod that has not ended, with the exit code that the function
-    /// returns for it; removes the pods that are being deleted.
+    /// Ends every bound pod that has not ended, with the exit code that `code` returns for it.
+    /// Removes the pods that are being deleted.
     pub(crate) async fn end_pods(&self, code: impl Fn(&Item<Pod>) -> Option<i32>) {
         for pod in self.pods().await {
             let raw = pod.raw().unwrap();
@@ -171,7 +171,7 @@ impl Fixture {
         }
     }
 
-    /// Makes every bound pod make_pods_ready.
+    /// Makes every bound pod ready.
     pub(crate) async fn make_pods_ready(&self) {
         for pod in self.pods().await {
             let raw = pod.raw().unwrap();

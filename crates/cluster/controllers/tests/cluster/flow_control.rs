@@ -108,7 +108,7 @@ async fn deleted_defaults_return_and_changed_specs_are_restored() {
         let condition = dangling(&schemas, name).await.unwrap();
         assert_eq!(condition["reason"], "Found", "{name}");
     }
-    // Also those that are deleted while no controller runs.
+    // Objects that are deleted while no controller runs are restored, too.
     fixture.stop_controllers().await;
     let deleted = schemas.fetch("probes").await.unwrap();
     schemas
@@ -159,7 +159,7 @@ async fn deleted_defaults_return_and_changed_specs_are_restored() {
         (annotations["apf.kubernetes.io/autoupdate-spec"] == "true").then_some(())
     })
     .await;
-    // A suggested object may be changed once its annotation says so.
+    // A suggested object may be changed if its annotation permits it.
     let changed = Patch::merge(json!({
         "metadata": {"annotations": {"apf.kubernetes.io/autoupdate-spec": "false"}},
         "spec": {"matchingPrecedence": 77},

@@ -156,7 +156,7 @@ async fn an_owner_is_found_by_its_kind_name_and_namespace() {
         &[("other", namespace.uid())],
     )
     .await;
-    // One valid owner is enough.
+    // A single valid owner is enough.
     config_map(&fixture, "g", &[("o", &o), ("x", "another-uid")]).await;
     expect(&fixture, &[("a", 1), ("f", 1), ("g", 1), ("o", 0)]).await;
     let events = fixture.cluster.kind("events").await.unwrap();

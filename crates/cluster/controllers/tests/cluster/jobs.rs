@@ -169,8 +169,8 @@ async fn a_finished_job_is_deleted_with_its_pods_after_its_ttl() {
     .await;
 }
 
-/// Deadlines and TTLs beyond the range of timestamps stop neither their own Job nor others,
-/// also after a restart.
+/// Deadlines and TTLs beyond the range of timestamps do not stop their own Job or others, even
+/// after a restart.
 #[tokio::test]
 async fn a_job_with_an_endless_deadline_does_not_affect_other_jobs() {
     let mut fixture = Fixture::with_node().await;
@@ -201,7 +201,7 @@ async fn a_job_with_an_endless_deadline_does_not_affect_other_jobs() {
     assert_eq!(status["succeeded"], 2);
 }
 
-/// A Job whose user has chosen its selector.
+/// A Job with a selector from the user.
 fn selecting_job() -> Value {
     let labels = json!({"app": "mine"});
     json!({"apiVersion": "batch/v1", "kind": "Job",
@@ -261,8 +261,8 @@ async fn a_job_adopts_pods_that_it_selects_and_releases_others() {
     );
     assert!(released["metadata"]["finalizers"].is_null(), "{released}");
 
-    // The pod belongs to the Job again once it has its labels again, which is then one too
-    // many: the newest is deleted.
+    // The pod belongs to the Job again after its labels are restored. The Job then has one pod too
+    // many, and the newest is deleted.
     let again = Patch::merge(json!({"metadata": {"labels": {"app": "mine"}}}));
     pods.patch("early", &again).await.unwrap();
     until("the second adoption", async || {

@@ -50,7 +50,7 @@ async fn taints_evict_the_pods_that_do_not_tolerate_them() {
         (found == ["Marking for deletion Pod default/leaves"]).then_some(())
     })
     .await;
-    // A pod that comes later is evicted, too.
+    // A pod that is created later is also evicted.
     pod(&fixture, "late", json!([])).await;
     is_evicted(&fixture, "late").await;
     fixture

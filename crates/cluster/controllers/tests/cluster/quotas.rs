@@ -1,4 +1,4 @@
-//! ResourceQuotas: the server charges them, the controller counts.
+//! ResourceQuotas. The server charges objects, and the controller counts them.
 
 use longshore_client::{DeleteOptions, Error, Patch};
 use serde_json::{Value, json};

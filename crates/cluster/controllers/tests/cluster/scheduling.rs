@@ -135,7 +135,7 @@ async fn a_pod_with_a_higher_priority_preempts_one_with_a_lower_priority() {
         (events == [message.clone()]).then_some(())
     })
     .await;
-    // Once the victim has ended, the pod gets its room.
+    // After the victim has ended, the pod gets its resources.
     fixture.end_pods(|_| None).await;
     is_bound(&fixture, "critical").await;
     let bound = pod(&fixture, "critical").await.unwrap();

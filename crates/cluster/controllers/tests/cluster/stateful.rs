@@ -36,7 +36,7 @@ async fn web(fixture: &Fixture) -> Value {
     sets(fixture).fetch("web").await.unwrap().raw().unwrap()
 }
 
-/// Whether `kubectl rollout status` would report success.
+/// Returns true if `kubectl rollout status` would report success.
 fn is_done(web: &Value) -> bool {
     let (spec, status) = (&web["spec"], &web["status"]);
     status["observedGeneration"] == web["metadata"]["generation"]

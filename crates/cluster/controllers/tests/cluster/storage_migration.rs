@@ -78,7 +78,7 @@ async fn objects_of_a_custom_kind_are_stored_in_the_storage_version() {
         changed.raw().unwrap()["status"]["storedVersions"],
         json!(["v1", "v2"])
     );
-    // Written after the change: migrated already.
+    // The object was written after the change, so it is migrated already.
     let touched = Patch::merge(json!({"metadata": {"labels": {"a": "b"}}}));
     ships.patch("b", &touched).await.unwrap();
     let before = ships.fetch("a").await.unwrap();

@@ -220,7 +220,7 @@ async fn a_claim_gets_the_default_class_even_later() {
             .then_some(())
     })
     .await;
-    // Without a local provisioner, there is no other class.
+    // Without a local provisioner, no other class exists.
     let classes = fixture.cluster.storageclasses().list().await.unwrap();
     assert_eq!(classes.items.len(), 1);
 }
@@ -259,7 +259,7 @@ async fn the_standard_class_provisions_a_directory_for_the_first_pod() {
     assert!(path.is_dir());
     std::fs::write(path.join("file"), "x").unwrap();
 
-    // A larger request is granted.
+    // The requested larger size is granted.
     let patch = json!({"spec": {"resources": {"requests": {"storage": "3Gi"}}}});
     let view = fixture.cluster.persistentvolumeclaims();
     let view = view.in_namespace("default").unwrap();

@@ -26,7 +26,7 @@ pub(super) struct Wanted<'a> {
     pub(super) replicas: i32,
 }
 
-/// The result.
+/// The calculated replicas, and the measured usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Calculated {
     pub(super) replicas: i32,
@@ -36,7 +36,7 @@ pub(super) struct Calculated {
     pub(super) average: i64,
 }
 
-/// Rounds up; limits numbers that are too large.
+/// Rounds up. Numbers that are too large become `i32::MAX`.
 fn rounded_up(number: f64) -> i32 {
     #[allow(clippy::cast_possible_truncation, reason = "saturation is intended")]
     {
@@ -93,7 +93,7 @@ fn relative(
 /// Calculates the replicas for a metric of pods that the target selects.
 ///
 /// # Errors
-/// The usage does not permit it. The message is that of Kubernetes.
+/// Returns Kubernetes' message if the replicas cannot be calculated from the usage.
 pub(super) fn replicas(
     wanted: &Wanted<'_>,
     usage: &Usage,
@@ -132,8 +132,9 @@ pub(super) fn replicas(
             false => result(rounded_up(found.ratio * groups.ready as f64)),
         });
     }
-    // Pods without usage count against the change: as using nothing if there are too few
-    // replicas, and as using what they may if there are too many.
+    // Pods without usage must not enlarge the change. They count as unused before an increase.
+    // Before a decrease, they count with the target value or, for a utilization, with at least
+    // their whole request.
     for name in &groups.missing {
         if found.ratio < 1.0 {
             let value = match wanted.target {

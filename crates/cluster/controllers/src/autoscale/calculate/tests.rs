@@ -1,4 +1,4 @@
-//! The numbers are those that Kubernetes' controller calculates.
+//! Cases with the results of Kubernetes' controller.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -11,7 +11,7 @@ const TOLERANCES: Tolerances = Tolerances { down: 0.1, up: 0.1 };
 enum As {
     Ready,
     Unready,
-    /// Started a moment ago.
+    /// A pod that has just started.
     New,
     Pending,
     Failed,

@@ -11,8 +11,8 @@ use super::{
 /// The result for all metrics.
 #[derive(Debug)]
 pub(super) struct Computed {
-    /// The replicas, and the description of the metric that requires them; or why there is
-    /// no result.
+    /// The replicas with the description of the metric that requires them, or the reason why
+    /// the replicas cannot be computed.
     pub(super) desired: Result<(i32, String), String>,
     pub(super) metrics: Vec<MetricStatus>,
 }

@@ -1,4 +1,4 @@
-//! Decides the replicas of the target. Pure: the current time is that of the draft.
+//! Decides the replicas of the target. Pure: the current time is part of the draft.
 
 use super::{
     autoscaler::Autoscaler,
@@ -7,12 +7,12 @@ use super::{
     limits::{self, Range},
 };
 
-/// What the replicas depend on.
+/// The basis for the number of replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Basis {
-    /// The target was scaled to zero by its user: nothing is scaled.
+    /// The user scaled the target to zero, so nothing is scaled.
     Disabled,
-    /// The replicas are outside the limits.
+    /// The replicas are outside the limits. Contains the nearest limit and the reason.
     Limit(i32, &'static str),
     /// The metrics.
     Metrics,
@@ -25,7 +25,7 @@ pub(super) struct Desired {
     pub(super) reason: String,
 }
 
-/// Returns what the replicas depend on.
+/// Returns the basis for the number of replicas.
 pub(super) fn basis(autoscaler: &Autoscaler, current: i32, draft: &mut Draft) -> Basis {
     if current == 0 {
         let may_increase = autoscaler.min != 0 || autoscaler.has_external_metrics();

@@ -5,7 +5,7 @@ use k8s_openapi::api::autoscaling::v2::HPAScalingRules;
 
 use super::{autoscaler::Behavior, history::History};
 
-/// The replicas that are permitted, and which limit applies.
+/// The permitted replicas, and the limit that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limited {
     pub(super) replicas: i32,
@@ -51,8 +51,8 @@ pub(super) struct Range {
     pub(super) max: i32,
 }
 
-/// Limits the replicas of an autoscaler without rules: they at most double at once, and
-/// may always increase to four.
+/// Limits the replicas of an autoscaler without rules. One change can double them at most, but an
+/// increase to four is always permitted.
 pub(super) fn plain(range: Range) -> Limited {
     let rate = range.current.saturating_mul(2).max(4);
     let (most, limit) = if range.max > rate {
@@ -110,8 +110,8 @@ fn is_disabled(rules: &HPAScalingRules) -> bool {
     rules.select_policy.as_deref() == Some("Disabled")
 }
 
-/// The proposals of the policies: those for a number of pods, and those for a percentage,
-/// of the replicas at the beginning of their period.
+/// Returns the limit of each policy, as a number of pods or a percentage of the replicas at the
+/// beginning of its period.
 fn proposals<'a>(
     current: i32,
     rules: &'a HPAScalingRules,
@@ -130,7 +130,7 @@ fn proposals<'a>(
     })
 }
 
-/// The most replicas that the rules permit.
+/// Returns the maximum replicas that the rules permit.
 fn most(current: i32, rules: &HPAScalingRules, history: &History, now: Timestamp) -> i32 {
     if is_disabled(rules) {
         return current;
@@ -149,7 +149,7 @@ fn most(current: i32, rules: &HPAScalingRules, history: &History, now: Timestamp
     chosen.unwrap_or(current)
 }
 
-/// The fewest replicas that the rules permit.
+/// Returns the minimum replicas that the rules permit.
 fn least(current: i32, rules: &HPAScalingRules, history: &History, now: Timestamp) -> i32 {
     if is_disabled(rules) {
         return current;
@@ -166,7 +166,7 @@ fn least(current: i32, rules: &HPAScalingRules, history: &History, now: Timestam
     chosen.unwrap_or(current)
 }
 
-/// The longest period of the rules in seconds.
+/// Returns the longest period of the rules in seconds.
 pub(super) fn longest_period(rules: &HPAScalingRules) -> i32 {
     let policies = rules.policies.iter().flatten();
     let periods = policies.map(|policy| policy.period_seconds);

@@ -1,4 +1,4 @@
-//! The numbers are those that Kubernetes' controller calculates.
+//! Cases with the results of Kubernetes' controller.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;
@@ -27,7 +27,7 @@ fn rules(pods: (i32, i32), percent: (i32, i32), select: &str) -> HPAScalingRules
     serde_json::from_value(json!({"policies": policies, "selectPolicy": select})).unwrap()
 }
 
-/// The rules that the API server sets.
+/// The default rules of the API server.
 fn defaults() -> Behavior {
     Behavior {
         up: rules((4, 15), (100, 15), "Max"),

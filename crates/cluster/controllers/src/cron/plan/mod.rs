@@ -23,11 +23,11 @@ use crate::events::Severity;
 pub(crate) struct Observed<'a> {
     /// The CronJob.
     pub(crate) cron: &'a CronJob,
-    /// Its Jobs.
+    /// The Jobs of the CronJob.
     pub(crate) jobs: &'a [JobFacts],
     /// The UIDs of active Jobs that no longer exist.
     pub(crate) missing: &'a HashSet<String>,
-    /// When the controller observed a change of the schedule.
+    /// The time at which the controller observed a change of the schedule.
     pub(crate) changed: Option<Timestamp>,
     /// The current time.
     pub(crate) now: Timestamp,
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
     pub(crate) beyond_history_limit: Vec<JobFacts>,
     /// The Job to start.
     pub(crate) start: Option<Start>,
-    /// When to check again.
+    /// The time until the next check.
     pub(crate) requeue_after: Option<Duration>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Start {
     pub(crate) replace: Vec<ObjectReference>,
 }
 
-/// An event. It is recorded once for as long as its cause persists.
+/// An event to record. As long as its cause persists, an event is recorded once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Notice {
     /// Normal or Warning.
@@ -68,7 +68,7 @@ pub(crate) struct Notice {
     pub(crate) reason: &'static str,
     /// The human-readable message.
     pub(crate) message: String,
-    /// The scheduled time that the event is about. A new time is a new event.
+    /// The scheduled time that the event is about. An event for another time is recorded again.
     pub(crate) about: Option<Timestamp>,
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn plan(observed: &Observed<'_>) -> Plan {
     plan
 }
 
-/// Whether a running Job is missing from the active Jobs.
+/// Returns true if a running Job is missing from the active Jobs.
 pub(crate) fn is_unexpected(status: Option<&CronJobStatus>, job: &JobFacts) -> bool {
     let mut active = status.into_iter().flat_map(active);
     job.is_running() && !active.any(|reference| is(reference, job))

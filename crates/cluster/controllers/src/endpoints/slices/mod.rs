@@ -1,4 +1,4 @@
-//! Which EndpointSlices of a Service to create, change and delete. Pure.
+//! Decides which EndpointSlices of a Service to create, change and delete. Pure.
 //!
 //! Endpoints stay in their slice as long as they exist, so that few slices change.
 
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     pub(super) delete: Vec<EndpointSlice>,
 }
 
-/// What identifies an endpoint. A change of anything else changes it in place.
+/// The identity of an endpoint. Other changes of an endpoint leave it in its slice.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct EndpointKey {
     pod: Option<(String, String)>,
@@ -88,8 +88,9 @@ struct Group {
     endpoints: BTreeMap<EndpointKey, Endpoint>,
 }
 
-/// Decides the changes of the slices of a Service. `zone` returns the zone of a node, and
-/// `None` if the node does not exist: its pods are left out.
+/// Decides the changes of the slices of a Service. `zone` returns the zone of a node, or `None` if
+/// the node does not exist. Pods of such a node are left out unless addresses are also published
+/// when they are not ready.
 pub(super) fn plan(
     service: &Service,
     pods: &[Arc<PodFacts>],
@@ -171,7 +172,7 @@ fn plan_family(
             _ => create.push(slice(service, family, Vec::new())),
         }
     }
-    // Slices to delete become those to create.
+    // Slices to delete are reused for slices to create.
     let mut remaining = Vec::new();
     for old in delete {
         match create.pop() {
@@ -196,7 +197,7 @@ fn is_placeholder(slice: &EndpointSlice, service: &Service) -> bool {
         && slice.metadata.labels.as_ref() == Some(&labels(service))
 }
 
-/// The content of a new slice under the name of an existing one.
+/// Returns a new slice's content under the name of an existing slice.
 fn renamed(mut new: EndpointSlice, old: &EndpointSlice) -> EndpointSlice {
     let labels = new.metadata.labels.take();
     new.metadata = old.metadata.clone();
@@ -245,7 +246,7 @@ fn fill(service: &Service, family: Family, group: Group, slices: &[&EndpointSlic
         };
         let fitting = unchanged.iter().enumerate();
         let fitting = fitting.filter_map(|(at, slice)| Some((room(slice)?, at)));
-        // An empty slice fits no better than a new one.
+        // An empty slice is not better than a new one.
         let best = fitting.filter(|(room, _)| *room < MAX_ENDPOINTS).min();
         match best {
             Some((_, at)) => {

@@ -20,7 +20,7 @@ fn decide(service: &Service, pods: &[Arc<PodFacts>], existing: &[EndpointSlice])
     plan(service, pods, |_| Some(String::new()), existing)
 }
 
-/// Carries out a plan as the server would.
+/// Applies a plan like the server.
 fn carry_out(plan: Plan, slices: &mut Vec<EndpointSlice>, counter: &mut usize) {
     let name = |slice: &EndpointSlice| slice.metadata.name.clone();
     for old in &plan.delete {
@@ -89,7 +89,7 @@ fn a_slice_has_at_most_a_hundred_endpoints() {
         slices.iter().map(|slice| endpoints(slice).len()).collect()
     };
     assert_eq!(sizes(&slices), [100, 100, 50]);
-    // New endpoints fill the slice that has room, and change no other.
+    // New endpoints fill the slice with space, and no other slice changes.
     let plan = decide(&service, &pods(0..260), &slices);
     assert_eq!(
         (plan.create.len(), plan.update.len(), plan.delete.len()),
@@ -160,8 +160,8 @@ fn slices_of_an_earlier_service_are_deleted() {
 }
 
 proptest! {
-    /// Whatever pods come, go and change: the slices converge in one step, contain each
-    /// pod once, and no slice has too many.
+    /// For any changes of the pods, the slices converge in one step, contain each pod once, and
+    /// have at most the maximum number of endpoints.
     #[test]
     fn slices_converge(steps in prop::collection::vec((prop::collection::btree_set(0..320_usize, 0..320), any::<bool>()), 1..6)) {
         let (service, mut slices, mut counter) = (service(), Vec::new(), 0);

@@ -28,7 +28,7 @@ use scale::{removals, scale};
 pub(crate) struct Observed<'a> {
     /// The latest observed Job.
     pub(crate) job: &'a Job,
-    /// The pods it controls.
+    /// The pods that the Job controls.
     pub(crate) pods: &'a [&'a PodFacts],
     /// The consecutive failures before this decision.
     pub(crate) failures: Failures,
@@ -188,7 +188,7 @@ fn target(status: &JobStatus) -> Option<(&'static str, String, String)> {
         })
 }
 
-/// Whether it has been decided that the Job ends.
+/// Returns true if the status announces how the Job will end.
 pub(crate) fn is_decided(status: Option<&JobStatus>) -> bool {
     status.is_some_and(|status| target(status).is_some())
 }
@@ -229,8 +229,8 @@ fn suspend(plan: &mut Plan, status: &mut JobStatus, effective: &EffectiveSpec<'_
     }
 }
 
-/// Returns when the last successful pod ended. If the controller was down at that
-/// time, it stores the condition later, but the completion time is that of the pod.
+/// Returns the time at which the last successful pod ended. A controller that was down at that time
+/// stores the condition later, with this completion time.
 fn last_success(pods: &[&PodFacts], now: Timestamp) -> Timestamp {
     let succeeded = pods.iter().filter(|pod| pod.phase == Phase::Succeeded);
     let last = succeeded.filter_map(|pod| pod.finished).max();

@@ -200,8 +200,7 @@ fn a_job_fails_beyond_the_backoff_limit() {
     assert_eq!(deleted(&plan), [("q", false)]);
     assert!(plan.create.is_empty() && plan.notices.is_empty());
 
-    // The other pod is still being deleted. It counts as failed, but the Job has
-    // not failed yet.
+    // The other pod is still being deleted. It counts as failed, but the Job has not failed yet.
     let mut terminating = running("q");
     terminating.deleting = true;
     let status = serde_json::to_value(&plan.status).unwrap();

@@ -12,8 +12,8 @@ use super::{
 use crate::key::Key;
 
 impl State {
-    /// The resources in use on a node for a pod: with those of pods that have nominated
-    /// the node and have at least its priority.
+    /// Returns the resources in use on a node from the view of a pod: they include the resources of
+    /// pods that have nominated the node and have at least the same priority.
     pub(super) fn usage_for(&self, node: &str, key: &Key, pod: &KnownPod) -> Cow<'_, Usage> {
         let usage = match self.usage.get(node) {
             Some(usage) => Cow::Borrowed(usage),
@@ -30,7 +30,7 @@ impl State {
         })
     }
 
-    /// The pods with a lower priority on each node.
+    /// Returns the pods with a lower priority on each node.
     fn victims_for(&self, pod: &KnownPod) -> impl Iterator<Item = (&str, Victim<'_>)> {
         let priority = pod.priority();
         let pods = self.pods.iter();
@@ -47,8 +47,8 @@ impl State {
         })
     }
 
-    /// Chooses a node for a pod that fits none, and the pods to delete there; `None` if the
-    /// pod may not preempt others, or if it does not help.
+    /// Chooses a node for a pod that fits none, and the pods to delete there. Returns `None` if the
+    /// pod may not preempt others, or if preemption does not help.
     pub(super) fn preempt(&self, key: &Key) -> Option<(String, Vec<VictimPod>)> {
         let pod = self.pods.get(key).filter(|pod| pod.may_preempt)?;
         let (lowest, _) = self.priorities.first_key_value()?;
@@ -60,7 +60,7 @@ impl State {
         let nominated = pod.nominated.as_deref();
         let mut leaving = victims.iter();
         if leaving.any(|(node, victim)| nominated == Some(node) && is_leaving(victim.key)) {
-            // It waits until the victims have ended.
+            // The pod waits until the victims have ended.
             return None;
         }
         let is_used = |claim: &str| {

@@ -71,7 +71,7 @@ fn a_pod_with_a_higher_priority_gets_the_room_of_its_victims() {
     state.put_node(&node("m-unready"));
     state.remove_node("m-unready");
     assert!(preempted(&mut state).is_none());
-    // The nominated room is not for pods with a lower priority.
+    // Pods with a lower priority must not use the nominated resources.
     state.put_pod(key("q"), &pod("q", 4, json!({})));
     state.remove_pod(&key("b"), "b");
     assert_eq!(bound(&mut state), Some(("p".to_owned(), "n".to_owned())));
@@ -95,7 +95,7 @@ fn a_pod_that_has_a_requested_port_of_the_node_is_a_victim() {
     state.put_pod(key("p"), &pod("p", 5, wants(8081)));
     let victims = vec!["b".to_owned()];
     assert_eq!(preempted(&mut state), Some(("n".to_owned(), victims)));
-    // With the same priority, it waits until the port is free.
+    // A pod with the same priority waits until the port is free.
     state.put_pod(key("q"), &pod("q", 1, wants(8080)));
     let explained = state.decide();
     let expected = "0/1 nodes are available: 1 node(s) didn't have free ports for the \
@@ -133,7 +133,7 @@ fn the_room_of_a_pod_that_is_deleted_is_for_others() {
     assert!(preempted(&mut state).is_some());
     state.put_pod(key("low"), &pod("low", 1, json!({})));
     state.remove_pod(&key("a"), "a");
-    // The room of the first victim is nominated.
+    // The resources of the first victim are nominated.
     while let Some(decision) = state.decide() {
         assert!(matches!(decision, Decision::Explain { .. }), "{decision:?}");
     }

@@ -1,5 +1,5 @@
-//! Where a pod may run by the pods that run already: affinity to pods, anti-affinity, and
-//! topology spread constraints. Pure.
+//! Decides which nodes suit a pod by the pods that already run: affinity to pods, anti-affinity,
+//! and topology spread constraints. Pure.
 
 mod rules;
 mod topology;

@@ -9,7 +9,7 @@ use k8s_openapi::{
 use longshore_client::LabelSelector;
 use longshore_model::selector::{Requirement, StructuredSelector};
 
-/// The rules of a pod.
+/// The affinity, anti-affinity and spread constraints of a pod.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Rules {
     /// Pods that must be in the same domain.
@@ -21,14 +21,14 @@ pub(crate) struct Rules {
     pub(super) spread: Vec<Spread>,
 }
 
-/// Pods in a domain of the topology.
+/// A term of an affinity: selects pods in a domain of the topology.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
     /// The label of nodes whose values are the domains.
     pub(super) key: String,
     selector: Option<LabelSelector>,
     namespaces: BTreeSet<String>,
-    /// Selects namespaces by their name.
+    /// The selector of namespaces.
     namespace_selector: Option<LabelSelector>,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Spread {
     pub(super) key: String,
     pub(super) selector: Option<LabelSelector>,
     pub(super) max_skew: i64,
-    /// The pod is not scheduled if the constraint does not hold.
+    /// True if the pod must not be scheduled where the constraint does not hold.
     pub(super) is_required: bool,
     pub(super) min_domains: usize,
-    /// Nodes that the pod does not select are not counted.
+    /// True if nodes that the pod does not select are not counted.
     pub(super) honors_affinity: bool,
-    /// Nodes with taints that the pod does not tolerate are not counted.
+    /// True if nodes with taints that the pod does not tolerate are not counted.
     pub(super) honors_taints: bool,
 }
 
@@ -124,7 +124,7 @@ impl Term {
         }
     }
 
-    /// Returns true if the term is about a pod with these labels.
+    /// Returns true if the term selects a pod with these labels.
     pub(super) fn matches(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
         let is_in_namespace = || {
             self.namespaces.contains(namespace)

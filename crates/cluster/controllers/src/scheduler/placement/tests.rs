@@ -43,7 +43,7 @@ fn affinity(kind: &str, app: &str, key: &str) -> Value {
     json!({"affinity": {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}})
 }
 
-/// What is wrong with each node for a pod, with other pods on nodes.
+/// Returns the problem of each node for a pod, with other pods on nodes.
 fn problems(
     subject: &Placed,
     nodes: &[NodeFacts],
@@ -132,7 +132,7 @@ fn constraints_limit_the_skew() {
         problems(&subject, &nodes, &both),
         [None, None, None, no_label]
     );
-    // Fewer domains than required: the fewest pods count as none.
+    // There are fewer domains than required, so the minimum number of pods counts as zero.
     let three = spread(json!({"minDomains": 3}));
     assert_eq!(
         problems(&three, &nodes, &both),

@@ -32,13 +32,13 @@ struct Subject<'a> {
 /// The domains of a label of nodes: value → number of pods.
 type Domains<'a> = BTreeMap<&'a str, i64>;
 
-/// Which nodes suit a pod.
+/// The domains that suit a pod.
 #[derive(Debug, Default)]
 pub(crate) struct Placement<'a> {
-    /// For each term of its affinity: the label, and the domains with such pods. `None` if the
-    /// first pod of a group is placed, which needs only the labels.
+    /// For each term of the affinity, the label and the domains with selected pods. The domains are
+    /// `None` if the pod is the first one of a group, which needs only the label.
     affinity: Vec<(&'a str, Option<BTreeSet<&'a str>>)>,
-    /// The domains that its anti-affinity excludes: label and value.
+    /// The domains that the anti-affinity excludes: label and value.
     excluded: BTreeSet<(&'a str, &'a str)>,
     /// The domains that the anti-affinity of other pods excludes.
     excluded_by_others: BTreeSet<(&'a str, &'a str)>,
@@ -53,7 +53,7 @@ struct Counted<'a> {
     constraint: &'a Spread,
     domains: Domains<'a>,
     fewest: i64,
-    /// 1 if the pod itself is selected.
+    /// 1 if the constraint selects the pod itself, otherwise 0.
     own: i64,
 }
 
@@ -109,7 +109,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// The rules of a pod on a node also apply to the pod that is placed.
+    /// Applies the rules of a pod on a node to the pod that is placed.
     fn note_rules_of(&mut self, neighbor: &Neighbor<'a>, subject: Subject<'_>) {
         let Some(rules) = neighbor.rules else {
             return;
@@ -127,7 +127,7 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Returns why the pod may not run on a node.
+    /// Returns the reason why the pod may not run on a node.
     pub(crate) fn problem(&self, node: &NodeFacts) -> Option<&'static str> {
         for Counted {
             constraint,
@@ -165,7 +165,7 @@ impl<'a> Placement<'a> {
         is_in(&self.excluded_by_others).then_some(ANTI_AFFINITY_OF_OTHERS)
     }
 
-    /// How much pods are preferred on a node: by affinity, and by constraints that are not
+    /// Returns the scores of a node by the affinity to pods, and by constraints that are not
     /// required.
     pub(crate) fn preference(&self, node: &NodeFacts) -> [i64; 2] {
         let preferred = self.preferred.iter();
@@ -182,12 +182,12 @@ impl<'a> Placement<'a> {
     }
 }
 
-/// The domain of a node by a label.
+/// Returns the domain of a node by a label.
 fn domain<'a>(node: &'a NodeFacts, key: &'a str) -> Option<(&'a str, &'a str)> {
     Some((key, node.label(key)?))
 }
 
-/// The domains with pods that all terms of the affinity are about.
+/// Returns the domains with pods that match all terms of the affinity.
 fn affinity<'a>(
     rules: &'a Rules,
     subject: Subject<'_>,

@@ -1,4 +1,4 @@
-//! Chooses the pods that make room for a pod with a higher priority. Pure.
+//! Chooses the pods to delete for a pod with a higher priority. Pure.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -15,15 +15,15 @@ use crate::key::Key;
 pub(super) struct Victim<'a> {
     pub(super) key: &'a Key,
     pub(super) priority: i32,
-    /// When it was started; `None` counts as now.
+    /// The start time; `None` counts as now.
     pub(super) started: Option<Timestamp>,
     pub(super) labels: &'a BTreeMap<String, String>,
     pub(super) load: &'a Load,
 }
 
 impl Victim<'_> {
-    /// Sorts the most important pods first: those with the highest priority that were
-    /// started first.
+    /// Returns a key that sorts the most important pods first: pods with a high priority, then pods
+    /// with an early start.
     fn rank(&self) -> (Reverse<i32>, Timestamp, &Key) {
         let started = self.started.unwrap_or(Timestamp::MAX);
         (Reverse(self.priority), started, self.key)
@@ -34,12 +34,12 @@ impl Victim<'_> {
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) node: &'a NodeFacts,
-    /// The resources in use, with those of the victims.
+    /// The resources in use, including the resources of the victims.
     pub(super) usage: Usage,
     pub(super) victims: Vec<Victim<'a>>,
 }
 
-/// The chosen node, and the pods to delete, the most important one first.
+/// The chosen node, and the pods to delete, from the most important one.
 #[derive(Debug, PartialEq)]
 pub(super) struct Chosen<'a> {
     pub(super) node: &'a str,
@@ -50,14 +50,14 @@ pub(super) struct Chosen<'a> {
 struct Selected<'a> {
     node: &'a str,
     victims: Vec<Victim<'a>>,
-    /// How many of them a budget protects.
+    /// The number of victims that a budget protects.
     violations: usize,
 }
 
-/// Chooses a node and victims: with the fewest violations of budgets, then with the lowest
-/// highest priority of a victim, the lowest sum of priorities, the fewest victims, and the
-/// latest start of the victims with the highest priority. `fits` returns whether the pod
-/// fits the node with this usage.
+/// Chooses a node and victims. Prefers the fewest violations of budgets, then the lowest maximum
+/// priority of the victims, the lowest sum of priorities, the fewest victims, and the latest start
+/// of the victims with the highest priority. `fits` returns true if the pod fits the node with this
+/// usage.
 pub(super) fn choose<'a>(
     candidates: impl IntoIterator<Item = Candidate<'a>>,
     budgets: &[&Budget],
@@ -90,8 +90,8 @@ pub(super) fn choose<'a>(
     })
 }
 
-/// Selects as few victims on a node as possible; `None` if the pod does not fit without
-/// all of them. Pods that a budget protects, and the most important pods, are kept first.
+/// Selects as few victims on a node as possible. Returns `None` if the pod does not fit even
+/// without all of them. Pods that a budget protects, and the most important pods, are kept first.
 fn select<'a>(
     candidate: Candidate<'a>,
     budgets: &[&Budget],

@@ -106,7 +106,7 @@ fn budgets_are_violated_last() {
     assert_eq!(chosen(500, &nodes, &protected).unwrap(), "n: db-1");
     let allowed = [budget("web", 1)];
     assert_eq!(chosen(500, &nodes, &allowed).unwrap(), "n: web-1");
-    // Without a choice, a budget is violated.
+    // Without another choice, a budget is violated.
     assert_eq!(chosen(1000, &nodes, &protected).unwrap(), "n: db-1 web-1");
     let mut evicted = budget("web", 0);
     evicted.disrupted = ["web-1".to_owned()].into();
@@ -123,30 +123,30 @@ fn the_node_with_the_cheapest_victims_is_chosen() {
         let pod = |number| pod(&format!("{name}-{number}"), priority, 500, 1);
         vec![pod(1), pod(2)]
     };
-    // The fewest violations.
+    // The node with the fewest violations.
     let nodes = [("n", whole("web-1", 1, 1)), ("m", whole("db-1", 9, 1))];
     assert_eq!(
         chosen(1000, &nodes, &[budget("web", 0)]).unwrap(),
         "m: db-1"
     );
-    // The lowest highest priority.
+    // The node with the lowest maximum priority.
     assert_eq!(chosen(1000, &nodes, &[]).unwrap(), "n: web-1");
-    // The lowest sum of priorities.
+    // The node with the lowest sum of priorities.
     let mut low = halves("low", 5);
     low[1].priority = -7;
     let nodes = [("n", halves("same", 5)), ("m", low)];
     assert_eq!(chosen(1000, &nodes, &[]).unwrap(), "m: low-1 low-2");
-    // The fewest victims, also if their priority is negative.
+    // The node with the fewest victims, even if their priority is negative.
     let nodes = [("n", halves("half", -5)), ("m", whole("whole", -5, 1))];
     assert_eq!(chosen(1000, &nodes, &[]).unwrap(), "m: whole");
-    // The latest start.
+    // The node with the latest start of a victim.
     let nodes = [
         ("n", whole("old", 1, 1)),
         ("m", whole("new", 1, 9)),
         ("o", whole("middle", 1, 5)),
     ];
     assert_eq!(chosen(1000, &nodes, &[]).unwrap(), "m: new");
-    // The first node.
+    // The first of equal nodes.
     let nodes = [("n", whole("one", 1, 1)), ("m", whole("two", 1, 1))];
     assert_eq!(chosen(1000, &nodes, &[]).unwrap(), "n: one");
 }

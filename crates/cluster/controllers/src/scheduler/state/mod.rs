@@ -24,24 +24,25 @@ pub(super) const NAME: &str = "default-scheduler";
 /// An action for a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// Bind it to the node.
+    /// Bind the pod to the node.
     Bind { key: Key, uid: String, node: String },
-    /// Request the volumes of its claims on the node. It is bound when it has them.
+    /// Request the volumes of the pod's claims on the node. The pod is bound after the volumes are
+    /// ready.
     RequestVolumes {
         key: Key,
         uid: String,
         node: String,
         requests: VolumeRequests,
     },
-    /// Report why it cannot be scheduled.
+    /// Report why the pod cannot be scheduled.
     Explain {
         key: Key,
         uid: String,
         message: String,
-        /// When it was first found to be unschedulable.
+        /// The time at which the pod was first unschedulable.
         since: Option<Timestamp>,
     },
-    /// Delete the victims to make room for the pod on the node, and nominate the node.
+    /// Delete the victims, so that the pod fits the node, and nominate the node.
     Preempt {
         key: Key,
         uid: String,
@@ -49,9 +50,9 @@ pub(crate) enum Decision {
         victims: Vec<VictimPod>,
         /// Pods that lose their nomination of the node.
         cleared: Vec<Cleared>,
-        /// Why it cannot be scheduled now.
+        /// The reason why the pod cannot be scheduled now.
         message: String,
-        /// When it was first found to be unschedulable.
+        /// The time at which the pod was first unschedulable.
         since: Option<Timestamp>,
     },
     /// Choosing a node panicked. Try again later.
@@ -216,8 +217,7 @@ impl State {
         Ok((node.to_owned(), requests))
     }
 
-    /// Finds where a pod may run by the other pods. This reads all pods only if one of them
-    /// has rules.
+    /// Finds the domains that suit a pod by the other pods. Reads all pods only if a pod has rules.
     pub(super) fn placement<'a>(&'a self, key: &'a Key, known: &'a KnownPod) -> Placement<'a> {
         if self.ruled == 0 {
             return Placement::default();
@@ -257,8 +257,8 @@ impl State {
         }
     }
 
-    /// Returns the binding of a pod whose volumes are ready. A pod that has lost
-    /// them is queued again.
+    /// Returns the binding of a pod whose volumes are ready. Pods that lost a volume are queued
+    /// again.
     fn next_with_volumes(&mut self) -> Option<Decision> {
         if !self.storage_changed {
             return None;

@@ -1,4 +1,4 @@
-//! What the watches of the scheduler report.
+//! Updates of the state by the scheduler's watches.
 
 use k8s_openapi::api::core::v1::{Node, Pod};
 
@@ -69,7 +69,7 @@ impl State {
         self.retry_claims();
     }
 
-    /// Stores a budget. It matters only for the choice of victims.
+    /// Stores a budget. Budgets matter only for the choice of victims.
     pub(crate) fn put_budget(&mut self, key: Key, budget: Option<Budget>) {
         match budget {
             Some(budget) => self.budgets.insert(key, budget),
@@ -116,8 +116,7 @@ impl State {
             .filter(|node| !node.is_empty());
         let known = self.pods.get(&key).filter(|known| known.uid == uid);
         if known.is_some_and(|known| known.node.is_some()) && bound.is_none() {
-            // The pod is being bound. The response or the watch will report the
-            // result.
+            // The pod is being bound. The response or the watch will report the result.
             return;
         }
         let is_ours = spec
@@ -130,11 +129,11 @@ impl State {
         let unschedulable =
             known.is_some_and(|known| self.unschedulable.contains(&known.queue_key));
         let mut new = KnownPod::of(&key, pod, bound.clone());
-        // Other pods may be affine to it.
+        // Other pods may have an affinity to the pod.
         let moves_others = bound.is_some()
             && known.is_none_or(|known| known.node != bound || known.labels != new.labels);
         let is_unchanged = known.is_some_and(|known| known.needs == new.needs);
-        // A resize may leave room for others.
+        // A resize may free resources for other pods.
         let is_resized =
             bound.is_some() && known.is_some_and(|known| known.node == bound) && !is_unchanged;
         if let Some(known) = known {
@@ -157,7 +156,7 @@ impl State {
         if let Some(node) = &bound {
             self.occupy(node, &new);
         } else if wants_node {
-            // A change of the pod's own status is no reason to try again.
+            // A change of only the pod's status does not lead to another attempt.
             let list = if unschedulable && is_unchanged {
                 &mut self.unschedulable
             } else {
@@ -181,20 +180,20 @@ impl State {
         }
     }
 
-    /// Removes a pod that was deleted or has finished. Its resources are free for
-    /// unschedulable pods.
+    /// Removes a pod that was deleted or has finished. Unschedulable pods can then use its
+    /// resources.
     pub(crate) fn remove_pod(&mut self, key: &Key, uid: &str) {
         if self.pods.get(key).is_none_or(|known| known.uid != uid) {
             return;
         }
-        // The resources of its nomination are free, too.
+        // The resources of the pod's nomination are also free.
         let had_nominated = self.nominated.contains(key);
         if self.forget(key) || had_nominated {
             self.retry_unschedulable();
         }
     }
 
-    /// Removes a pod. Returns whether it had a node.
+    /// Removes a pod. Returns true if the pod had a node.
     pub(super) fn forget(&mut self, key: &Key) -> bool {
         let Some(known) = self.pods.remove(key) else {
             return false;

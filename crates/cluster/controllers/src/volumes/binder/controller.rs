@@ -25,7 +25,7 @@ const NAME: &str = "persistent volumes";
 const COMPONENT: &str = "persistentvolume-controller";
 /// The number of workers.
 const WORKERS: usize = 2;
-/// The delay before a decision that another writer has overtaken.
+/// The delay before a decision is repeated because another client has changed the object.
 const CONFLICT_DELAY: Duration = Duration::from_millis(5);
 
 /// A claim or a volume.
@@ -121,8 +121,8 @@ impl Controller {
         for volume in [&before, &after].into_iter().flatten() {
             affected.extend(volume.claim.as_ref().map(|claim| claim.key.clone()));
         }
-        // It may fit claims that wait for a volume, or that name it. The response
-        // to a request may have made it available in the store before.
+        // The volume may fit claims that wait for a volume or name this one. The response to a
+        // request may already have made it available in the store.
         if after
             .as_ref()
             .is_some_and(|volume| volume.phase == "Available")
@@ -218,7 +218,7 @@ impl Controller {
         }
     }
 
-    /// Records an event about a claim, unless it was the last one.
+    /// Records an event about a claim unless it equals the last event.
     fn note_once(&self, claim: &ClaimFacts, note: Note) {
         let entry = (claim.uid.clone(), note.clone());
         let last = self.noted.lock().insert(claim.key.clone(), entry.clone());
@@ -270,8 +270,8 @@ impl Controller {
         let requests = &self.requests;
         let mut volume = volume;
         if !matches!(volume.phase.as_str(), "Released" | "Failed") {
-            // The watch of claims may be late: a volume is not released while its
-            // claim exists.
+            // The watch of claims may be late. A volume must not be released while its claim
+            // exists.
             if self.claim_exists(&volume).await? {
                 return Err(Error::Invalid(format!(
                     "the claim of volume {:?} is not known yet",
@@ -289,7 +289,7 @@ impl Controller {
         Ok(())
     }
 
-    /// Returns true if the server has the claim of a volume, not bound to another volume.
+    /// Returns true if the server has the volume's claim and it is not bound to another volume.
     async fn claim_exists(&self, volume: &VolumeFacts) -> Result<bool, Error> {
         let Some(reference) = &volume.claim else {
             return Ok(false);

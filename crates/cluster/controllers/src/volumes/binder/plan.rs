@@ -35,13 +35,13 @@ impl Note {
 pub(crate) enum ClaimAction {
     /// Set the default class.
     SetClass(String),
-    /// Bind it to the volume, or complete the binding.
+    /// Bind the claim to the volume, or complete the binding.
     Bind(String),
-    /// Leave it unbound, and record why.
+    /// Leave the claim unbound, and record the reason.
     Wait(Option<Note>),
     /// Request a volume from the provisioner.
     Provision(String),
-    /// Its volume is gone.
+    /// Mark the claim as lost, because its volume is gone.
     Lose(Note),
 }
 
@@ -50,22 +50,22 @@ pub(crate) enum ClaimAction {
 pub(crate) enum VolumeAction {
     /// Set the phase.
     Phase(&'static str),
-    /// Reconcile its claim, which completes the binding.
+    /// Reconcile the volume's claim, which completes the binding.
     Claim,
-    /// Its volume mode differs from that of the claim.
+    /// The volume mode differs from the claim's volume mode.
     ModeMismatch,
-    /// Mark it as released and apply the reclaim policy.
+    /// Mark the volume as released and apply the reclaim policy.
     Reclaim,
-    /// Release its claim, which is bound to another volume.
+    /// Release the volume's claim, which is bound to another volume.
     Unbind,
 }
 
-/// What the reclaim policy requires for a released volume.
+/// The action that the reclaim policy requires for a released volume.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reclaim {
-    /// Keep it; or its provisioner deletes it.
+    /// Keep the volume, or leave its deletion to the provisioner.
     Keep,
-    /// It cannot be reclaimed.
+    /// Mark the volume as failed, because it cannot be reclaimed.
     Fail(Note),
 }
 
@@ -117,7 +117,7 @@ fn unbound_claim(claim: &ClaimFacts, store: &Store) -> ClaimAction {
     }
 }
 
-/// A claim that names its volume.
+/// Decides what to do with a claim that names its volume.
 fn requesting_claim(claim: &ClaimFacts, store: &Store) -> ClaimAction {
     let Some(volume) = store.volume(&claim.volume) else {
         return ClaimAction::Wait(None);
@@ -168,8 +168,8 @@ fn bound_claim(claim: &ClaimFacts, store: &Store) -> ClaimAction {
     }
 }
 
-/// Decides what to do with a volume. `claim` is the claim that it refers to, if
-/// that exists.
+/// Decides what to do with a volume. `claim` is the claim that the volume refers to, if the claim
+/// exists.
 pub(crate) fn volume_action(volume: &VolumeFacts, claim: Option<&ClaimFacts>) -> VolumeAction {
     let Some(reference) = &volume.claim else {
         return VolumeAction::Phase("Available");
@@ -196,8 +196,7 @@ pub(crate) fn volume_action(volume: &VolumeFacts, claim: Option<&ClaimFacts>) ->
     }
 }
 
-/// Decides how a released volume is reclaimed. Provisioners delete the volumes
-/// that they made.
+/// Decides how a released volume is reclaimed. Provisioners delete their own volumes.
 pub(crate) fn reclaim(volume: &VolumeFacts) -> Reclaim {
     let failed = |reason, message: String| Reclaim::Fail(Note::new(Warning, reason, message));
     match volume.reclaim_policy.as_str() {

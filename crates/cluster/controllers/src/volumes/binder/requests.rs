@@ -22,7 +22,7 @@ pub(crate) struct Requests {
     pub(crate) store: Mutex<Store>,
 }
 
-/// The resource version and UID make a patch fail if the object has changed.
+/// Returns the UID and resource version, which make a patch fail if the object has changed.
 fn unchanged(uid: &str, version: &str) -> Value {
     json!({"uid": uid, "resourceVersion": version})
 }
@@ -75,7 +75,7 @@ impl Requests {
         self.keep_volume(&item)
     }
 
-    /// Sets the phase of a volume, if it differs.
+    /// Sets the phase of a volume if it differs.
     pub(crate) async fn set_phase(
         &self,
         volume: &VolumeFacts,
@@ -94,8 +94,8 @@ impl Requests {
         self.keep_volume(&item)
     }
 
-    /// Binds a claim and a volume to each other, or completes that: each step is
-    /// skipped if it is done.
+    /// Binds a claim and a volume to each other, or completes the binding. Skips the steps that are
+    /// done.
     pub(crate) async fn bind(&self, volume: VolumeFacts, claim: ClaimFacts) -> Result<(), Error> {
         let mut volume = volume;
         let is_for_claim = volume.is_for(&claim);
@@ -133,7 +133,7 @@ impl Requests {
             return Ok(());
         }
         let mut status = json!({"phase": "Bound", "accessModes": volume.modes});
-        // The size of a bound claim follows an expansion, not the volume.
+        // The size of a bound claim is changed by an expansion, not by the volume.
         if is_new {
             status["capacity"] = json!({"storage": volume.size_text});
             if !volume.attributes_class.is_empty() {
@@ -144,8 +144,7 @@ impl Requests {
         self.patch_claim_status(&claim, status).await.map(drop)
     }
 
-    /// Sets the phase of a claim without a volume, if it differs. Returns whether
-    /// it differed.
+    /// Sets the phase of a claim without a volume if it differs. Returns true if it differed.
     pub(crate) async fn set_unbound(&self, claim: &ClaimFacts, phase: &str) -> Result<bool, Error> {
         if claim.phase == phase && !(phase == "Pending" && claim.has_status) {
             return Ok(false);
@@ -164,8 +163,8 @@ impl Requests {
         self.patch_claim(claim, patch).await.map(drop)
     }
 
-    /// Requests a volume for a claim from a provisioner. Returns whether it was
-    /// not requested yet.
+    /// Requests a volume for a claim from a provisioner. Returns true if this was the first
+    /// request.
     pub(crate) async fn request_volume(
         &self,
         claim: &ClaimFacts,

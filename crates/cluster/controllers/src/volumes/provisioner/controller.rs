@@ -28,8 +28,8 @@ use crate::{
 const NAME: &str = "local volumes";
 /// The number of workers.
 const WORKERS: usize = 2;
-/// When a removal is tried again while another one runs, which can take long: the other worker
-/// remains for new volumes.
+/// The delay before a removal is tried again while another one runs. A removal can take long, so
+/// the other worker stays available for new volumes.
 const REMOVAL_RETRY: Duration = Duration::from_millis(50);
 
 /// A claim, a volume, or the directory of a deleted volume.
@@ -49,7 +49,7 @@ struct Provisioner {
     queue: Queue<Work>,
     /// The UIDs of claims whose refusal has been reported.
     refused: Mutex<HashSet<String>>,
-    /// Held while a directory is removed.
+    /// Held while a directory is being removed.
     removal: tokio::sync::Mutex<()>,
 }
 
@@ -150,7 +150,7 @@ impl Provisioner {
         }
     }
 
-    /// The directory of a volume, if this provisioner made it.
+    /// Returns the directory of a volume if this provisioner made it.
     fn folder_of(&self, volume: &VolumeFacts) -> Option<PathBuf> {
         let path = folder::of_volume(&self.local.folder, &volume.name)?;
         let own = volume.local_path.as_ref().map(PathBuf::from);
@@ -241,7 +241,7 @@ impl Provisioner {
         }
     }
 
-    /// Sets the sizes of the volume and the claim: a directory has no size limit.
+    /// Sets the sizes of the volume and the claim. The directory itself has no size limit.
     async fn expand(&self, claim: &ClaimFacts, volume: &VolumeFacts) -> Result<(), Error> {
         let size = json!({"storage": claim.size_text});
         if volume.size < claim.size {

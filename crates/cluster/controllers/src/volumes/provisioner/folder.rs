@@ -6,22 +6,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the directory of a volume, if the name is one that this provisioner
-/// gives: it contains no separators and no dots.
+/// Returns the directory of a volume if the name can be from this provisioner, which uses no
+/// separators and no dots.
 pub(crate) fn of_volume(parent: &Path, name: &str) -> Option<PathBuf> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let is_ours = name.starts_with("pvc-") && name.len() <= 63 && name.chars().all(plain);
     is_ours.then(|| parent.join(name))
 }
 
-/// Creates the directory of all volumes. Other users have no access to it.
+/// Creates the directory that contains all volumes. Other users have no access to it.
 pub(crate) fn create_parent(parent: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(parent)
 }
 
-/// Creates the directory of a volume. Containers can run as any user, so its
-/// mode permits everything; the parent keeps other users of the machine out.
+/// Creates the directory of a volume. Containers can run as any user, so its mode permits
+/// everything. The parent directory denies access to other users of the machine.
 pub(crate) fn create(folder: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -31,7 +31,7 @@ pub(crate) fn create(folder: &Path) -> io::Result<()> {
     if !found.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    // By chmod, because the umask affects the mode at creation.
+    // The mode is changed afterwards, because the umask affects it at creation.
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777))
 }
 

@@ -1,5 +1,5 @@
-//! The provisioner of the class `standard`: makes a directory of the machine for
-//! each claim, and removes it with the volume.
+//! The provisioner of the class `standard`, which makes a directory on the machine for each claim,
+//! and removes the directory with the volume.
 
 mod controller;
 mod folder;
@@ -13,13 +13,12 @@ pub(crate) use controller::run;
 /// The provisioner's name in classes and annotations.
 pub(crate) const PROVISIONER_NAME: &str = "longshore.dev/local-path";
 
-/// Where the controllers make volumes for claims.
+/// The location of the volumes that the controllers make for claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalVolumes {
-    /// The directory of the volumes' directories. It is created if it is missing,
-    /// with permissions for its owner only. If it is missing, the StorageClass
-    /// `standard` is also created.
+    /// The directory that contains the volumes' directories. If it is missing, it is created with
+    /// permissions for its owner only, and the StorageClass `standard` is also created.
     pub folder: PathBuf,
-    /// The nodes of this machine: a volume can be used on each.
+    /// The nodes of this machine, all of which can use the volumes.
     pub nodes: Vec<String>,
 }

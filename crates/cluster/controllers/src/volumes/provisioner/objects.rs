@@ -15,14 +15,14 @@ use super::{
 
 /// The name of the default class.
 const CLASS: &str = "standard";
-/// The delay before another attempt to create it doubles from the first to the second.
+/// The delay before the class is created again doubles from the first value to the second.
 const INSTALL_DELAYS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
 impl LocalVolumes {
-    /// Creates the StorageClass `standard` and the directory of the volumes, unless the
-    /// directory exists: then a missing class was deleted by a user. [`Controllers`] do this
-    /// when they start. Do it before, if claims can be made before they have started: a claim
-    /// gets the default class when it is created.
+    /// Creates the StorageClass `standard` and the directory of the volumes unless the directory
+    /// exists. If it exists, a missing class was deleted by a user. [`Controllers`] call this when
+    /// they start. Call it earlier if claims can be created before then, because a claim gets the
+    /// default class when the claim is created.
     ///
     /// # Errors
     /// The class or the directory cannot be created.
@@ -35,7 +35,7 @@ impl LocalVolumes {
         }
     }
 
-    /// Like [`LocalVolumes::install`] for a cluster that is new, although the directory exists.
+    /// Like [`LocalVolumes::install`], but for a new cluster whose directory exists.
     ///
     /// # Errors
     /// See [`LocalVolumes::install`].
@@ -68,7 +68,7 @@ impl LocalVolumes {
     }
 }
 
-/// The default class.
+/// Returns the default class.
 fn class() -> Value {
     json!({
         "apiVersion": "storage.k8s.io/v1",
@@ -81,12 +81,12 @@ fn class() -> Value {
     })
 }
 
-/// The name of a claim's volume.
+/// Returns the name of a claim's volume.
 pub(crate) fn volume_name(claim: &ClaimFacts) -> String {
     format!("pvc-{}", claim.uid)
 }
 
-/// The volume of a claim.
+/// Returns the volume of a claim.
 pub(crate) fn volume(
     claim: &ClaimFacts,
     class: &ClassFacts,

@@ -15,9 +15,9 @@ use super::{
 pub(crate) enum Action {
     /// Make a volume.
     Provision(ClassFacts),
-    /// It cannot have a volume of this provisioner.
+    /// Reject the claim, because this provisioner cannot provide such a volume.
     Refuse(String),
-    /// Set the sizes of the volume and the claim to the requested one.
+    /// Set the sizes of the volume and the claim to the requested size.
     Expand(Box<VolumeFacts>),
     /// Nothing.
     Nothing,
