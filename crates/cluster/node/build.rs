@@ -1,7 +1,7 @@
 //! Compiles `init/`, the init of containers, which the agent embeds.
 //!
-//! By rustc itself: stable Cargo has no dependency on the bytes of a program. It
-//! uses no library but `core`, so all it needs is what every build needs.
+//! Calls rustc itself, because stable Cargo cannot depend on the bytes of another program. The init
+//! uses only the crate `core`, so it needs nothing that is not part of every build.
 
 use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
@@ -31,7 +31,7 @@ fn main() {
         .arg(&output)
         .arg("init/main.rs");
     if env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("musl") {
-        // Otherwise rustc adds start files of its own.
+        // Otherwise rustc adds its own start files.
         rustc.args(["-C", "link-self-contained=no"]);
     }
     if let Some(linker) = env::var_os("RUSTC_LINKER") {

@@ -1,48 +1,48 @@
-//! What the agent asks for, read from the program's own arguments.
+//! The agent's instructions, read from the program's arguments.
 
 use core::{
     ffi::{CStr, c_char},
     ptr,
 };
 
-/// The pod has a PID namespace, of which this is the first process.
+/// The pod has a PID namespace, whose first process is this one.
 const OWN_PROCESSES: u64 = 1 << 0;
-/// What the command leaves behind ends with it.
+/// Processes that the command leaves behind are killed at its end.
 const TIDIES: u64 = 1 << 1;
-/// The command gets a session of its own, not only a process group.
+/// The command gets its own session instead of only a process group.
 const SESSION: u64 = 1 << 2;
-/// Standard input is a terminal, to become the command's.
+/// Standard input is a terminal, which becomes the command's controlling terminal.
 const TERMINAL: u64 = 1 << 3;
-/// The numbers of `user`, `group` and `capabilities` count.
+/// The numbers of `user`, `group` and `capabilities` are set.
 const USER: u64 = 1 << 4;
 const GROUP: u64 = 1 << 5;
 const CAPABILITIES: u64 = 1 << 6;
-/// The working folder is made if it is missing.
+/// A missing working folder is created.
 const MAKES_FOLDER: u64 = 1 << 7;
 
-/// The program's arguments: a name; flags, user, group and capabilities as
-/// decimal numbers with commas between them; the working folder; the files that
-/// may be the command, in the order to try them; an empty text; the command's
-/// own arguments. Without a file there is no command: wait for TERM.
+/// The program's arguments: a name; flags, user, group and capabilities as decimal numbers,
+/// separated by commas; the working folder; the possible files of the command, in the order of the
+/// attempts; an empty string; the command's own arguments. Without a file, the init only waits for
+/// TERM.
 pub(crate) struct Arguments {
     flags: u64,
     user: u64,
     group: u64,
     capabilities: u64,
     pub(crate) working_folder: *const c_char,
-    /// The first of the files; the last is followed by an empty text.
+    /// The first of the files. An empty string follows the last file.
     pub(crate) files: *const *const c_char,
-    /// The command's arguments and environment, each with null at its end.
+    /// The command's arguments and environment, each terminated by null.
     pub(crate) arguments: *const *const c_char,
     pub(crate) environment: *const *const c_char,
 }
 
-/// The name that the program was started with.
+/// Returns the name that the program was started with.
 ///
 /// # Safety
-/// As for [`Arguments::read`].
+/// The same as for [`Arguments::read`].
 pub(crate) unsafe fn name(stack: *const usize) -> &'static CStr {
-    // SAFETY: the count comes first, and the pointer to the name follows unless that is 0.
+    // SAFETY: the count comes first, and the pointer to the name follows unless the count is 0.
     unsafe {
         match *stack {
             0 => c"",
@@ -53,10 +53,10 @@ pub(crate) unsafe fn name(stack: *const usize) -> &'static CStr {
 
 impl Arguments {
     /// # Safety
-    /// `stack` leads to what the kernel gives to a program that starts.
+    /// `stack` points to the initial stack of the program, as the kernel sets it up.
     pub(crate) unsafe fn read(stack: *const usize) -> Option<Self> {
-        // SAFETY: the count comes first; behind it so many pointers and a null,
-        // then the environment's, all to C strings that are never changed.
+        // SAFETY: the count comes first, followed by this number of pointers, null, and the
+        // pointers of the environment. All of them point to C strings that are never changed.
         unsafe {
             let count = *stack;
             let first = stack.add(1).cast::<*const c_char>();
@@ -86,7 +86,7 @@ impl Arguments {
         !self.file(0).is_null()
     }
 
-    /// One of the files; null after the last.
+    /// Returns one of the files, or null after the last one.
     pub(crate) fn file(&self, index: usize) -> *const c_char {
         // SAFETY: callers stop at the empty string, which `read` has found.
         unsafe {
@@ -123,7 +123,7 @@ impl Arguments {
         (self.flags & GROUP != 0).then_some(self.group)
     }
 
-    /// The capabilities that the command and its children may ever have.
+    /// Returns the capabilities that the command and its children may ever have.
     pub(crate) fn capabilities(&self) -> Option<u64> {
         (self.flags & CAPABILITIES != 0).then_some(self.capabilities)
     }

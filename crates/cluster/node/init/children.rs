@@ -1,20 +1,20 @@
-//! The end of all that a command left, where no PID namespace ends it.
+//! Ends all processes that a command left, where no PID namespace does this.
 //!
-//! The init is a subreaper: a process below it whose parent ends becomes its
-//! child, whatever session it has made. So its children are killed, those that
-//! become its children then are killed, until there is none.
+//! The init is a subreaper: when a process ends, its children become children of the init, even in
+//! another session. The init kills its children, then the processes that become its children, until
+//! it has no children.
 
 use crate::system::{self, KILL};
 
-/// Bytes of a folder's entries, or of a file, that are read at once.
+/// The number of bytes to read at once from a folder or a file.
 const BUFFER: usize = 4096;
 
-/// So often `/proc` may show none of the children that there are: one appeared
-/// behind the place that was read, or `/proc` is not readable. Then they stay.
+/// The maximum number of reads of `/proc` that show none of the existing children, because a child
+/// appeared before the current position, or because `/proc` is not readable. The children then
+/// remain.
 const MISSES: u32 = 100;
 
-/// Kills the command's group and all descendants, and reaps them: when this
-/// process ends, none of them is there.
+/// Kills and reaps the command's group and all descendants.
 pub(crate) fn end(command: i32) {
     if command > 0 {
         system::kill(-command, KILL);
@@ -34,8 +34,8 @@ pub(crate) fn end(command: i32) {
     }
 }
 
-/// Kills the processes whose parent is `own`; whether there was one. By the list
-/// of `/proc`, which is there on every kernel, unlike lists of children.
+/// Kills the processes whose parent is `own`. Returns true if there was one. Reads `/proc`, which
+/// every kernel has, unlike lists of children.
 fn kill_children(own: i32) -> bool {
     let Ok(processes) = system::open_folder(c"/proc") else {
         return false;
@@ -47,8 +47,8 @@ fn kill_children(own: i32) -> bool {
         let Some(mut entries) = buffer.get(..length).filter(|entries| !entries.is_empty()) else {
             break;
         };
-        // An entry: 8 bytes inode, 8 bytes offset, 2 bytes length, 1 byte kind,
-        // then the name with zero at its end.
+        // An entry: 8 bytes inode, 8 bytes offset, 2 bytes length, 1 byte kind, then the name with
+        // a terminating zero.
         while let (Some(&[low, high]), Some(name)) = (entries.get(16..18), entries.get(19..)) {
             if let Some(pid) = number(name)
                 && parent(processes, name) == Some(own)
@@ -67,7 +67,7 @@ fn kill_children(own: i32) -> bool {
     found
 }
 
-/// The number that a name is.
+/// Parses a name as a number.
 fn number(name: &[u8]) -> Option<i32> {
     let digits = name.split(|byte| *byte == 0).next()?;
     if digits.is_empty() {
@@ -81,8 +81,8 @@ fn number(name: &[u8]) -> Option<i32> {
     Some(number)
 }
 
-/// The parent of a process: the second word after its name, which is in
-/// parentheses and may have any character in it.
+/// Returns the parent of a process. This is the second word after the name, which is in parentheses
+/// and may contain any character.
 fn parent(processes: i32, name: &[u8]) -> Option<i32> {
     let digits = name.split(|byte| *byte == 0).next()?;
     let mut path = [0u8; 24];

@@ -8,7 +8,7 @@ use crate::{
 
 /// Becomes the container's command.
 pub(crate) fn become_command(arguments: &Arguments) -> ! {
-    // It dies with its init.
+    // The command is killed when its init ends.
     system::die_with_parent();
     if arguments.session() {
         system::begin_session();
@@ -29,7 +29,7 @@ pub(crate) fn become_command(arguments: &Arguments) -> ! {
         fail(stage::USER, error);
     }
     if arguments.makes_folder() {
-        // What remains is reported when it cannot be entered.
+        // An error is reported when the folder cannot be entered.
         system::make_folders(arguments.working_folder);
     }
     if let Err(error) = system::enter_folder(arguments.working_folder) {
@@ -45,7 +45,7 @@ pub(crate) fn become_command(arguments: &Arguments) -> ! {
         }
         match system::execute(file, arguments.arguments, arguments.environment) {
             Error::NOT_FOUND | Error::NO_FOLDER => {}
-            // A later folder may have one that may be run.
+            // Another folder may have a file that can be executed.
             Error::NO_ACCESS => worst = Error::NO_ACCESS,
             error => fail(stage::EXECUTE, error),
         }
@@ -60,7 +60,7 @@ fn become_user(arguments: &Arguments) -> Result<(), Error> {
     if let Some(user) = arguments.user() {
         system::become_user(user)?;
     }
-    // A change of user forgets the bond to the parent.
+    // A change of the user resets this setting.
     system::die_with_parent();
     Ok(())
 }

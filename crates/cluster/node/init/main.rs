@@ -1,12 +1,12 @@
-//! The init of a container: a program of its own, so that a container finds
-//! nothing of the node agent's memory and environment in its processes.
+//! The init of a container. It is a separate program, so that the processes of a container contain
+//! nothing of the node agent's memory and environment.
 //!
-//! `build.rs` compiles it for the target without any library and the agent
-//! embeds it; the agent runs it as the first process of every container and of
-//! every `exec` session, and, with another name, as the process that answers a container's calls
-//! about addresses (`ports`). Its arguments say what to do, see [`Arguments`]; its
-//! environment is the command's. It starts the command, forwards signals,
-//! reaps, and ends with the command's exit code.
+//! `build.rs` compiles the program for the target without libraries, and the agent embeds it. The
+//! agent runs it as the first process of every container and of every `exec` session, and with
+//! another name as the process that answers a container's system calls about addresses (`ports`).
+//! Its arguments are the agent's instructions, see [`Arguments`]; its environment is the command's
+//! environment. The init starts the command, forwards signals, reaps children, and ends with the
+//! command's exit code.
 #![no_std]
 #![no_main]
 #![no_builtins]
@@ -29,7 +29,7 @@ use system::{ERRORS, Error};
 /// The name of the program that answers calls about addresses.
 const PORTS: &CStr = c"longshore-ports";
 
-/// Where a start can fail; the agent's `Stage` has the same numbers.
+/// The stages at which a start can fail. The agent's `Stage` has the same numbers.
 mod stage {
     pub(crate) const FORK: u32 = 6;
     pub(crate) const USER: u32 = 7;
@@ -40,8 +40,8 @@ mod stage {
     pub(crate) const INIT: u32 = 13;
 }
 
-// The kernel starts a program with its arguments on the stack and no return
-// address: hand the stack pointer to `begin` in the way of a call.
+// The kernel starts a program with its arguments on the stack and without a return address. Call
+// `begin` with the stack pointer.
 #[cfg(target_arch = "x86_64")]
 core::arch::global_asm!(
     ".globl _start",
@@ -67,10 +67,10 @@ core::arch::global_asm!(
 
 extern "C" fn begin(stack: *const usize) -> ! {
     system::name(c"longshore-init");
-    // Before it uses memory or CPU time.
+    // Done before the process uses memory or CPU time.
     system::join_cgroups();
-    // SAFETY: the kernel put the number of arguments, their pointers, null, the
-    // environment's pointers and null there, and they stay for ever.
+    // SAFETY: the kernel put the number of arguments, their pointers, null, the environment's
+    // pointers and null there, and they remain for the lifetime of the process.
     let arguments = unsafe {
         if arguments::name(stack) == PORTS {
             ports::serve();
@@ -89,14 +89,14 @@ extern "C" fn begin(stack: *const usize) -> ! {
     } else {
         0
     };
-    // The end of the error pipe among them says that the start succeeded.
+    // Closing the error pipe tells the agent that the start succeeded.
     for descriptor in 0..=ERRORS {
         system::close(descriptor);
     }
     supervise::supervise(command, &arguments)
 }
 
-/// Reports what failed to the agent, and ends.
+/// Reports the failed stage to the agent, and ends.
 fn fail(stage: u32, error: Error) -> ! {
     let mut record = [0; 12];
     let parts = [stage, 0, error.number()];

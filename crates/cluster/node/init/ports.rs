@@ -1,10 +1,10 @@
-//! Answers the system calls by which a container chooses the address of a socket, in a process
-//! of its own for each container. The address is in the container's memory, which may be a file
-//! of a server that never answers, and a connection may wait for ever: such a container holds
-//! up itself only. The agent decides, and gets and gives nothing but addresses.
+//! Answers the system calls by which a container chooses the address of a socket, in a separate
+//! process for each container. The address is in the container's memory, which may be a file of a
+//! server that never answers, and a connection may wait forever. A container can therefore block
+//! only itself. The agent decides, and exchanges only addresses with this process.
 //!
-//! A call is executed here only if the kernel would permit it to the thread that made it. In
-//! every other case, the kernel executes it as if it had never been stopped.
+//! A call is executed here only if the kernel would permit it to the thread that made it. In all
+//! other cases, the kernel executes the call as if it had not been intercepted.
 
 use crate::{
     sockets::{self, Address, Call, Notification},
@@ -15,14 +15,14 @@ use crate::{
 pub(crate) const AGENT: i32 = 0;
 pub(crate) const LISTENER: i32 = 1;
 
-/// The number of connections that may wait at a time.
+/// The maximum number of connections that wait at the same time.
 const CONNECTIONS: usize = 64;
-/// How often ended connections are counted while that many wait, in milliseconds.
+/// The interval in milliseconds at which ended connections are counted while the maximum waits.
 const RECOUNT: i64 = 20;
 
 /// The first part of a message to the agent: the call, or the result of `bind`.
 const BOUND: u32 = 2;
-/// The first part of an answer of the agent.
+/// The first part of the agent's answer.
 const EXECUTE: u32 = 2;
 const DONE: u32 = 1;
 
@@ -37,7 +37,7 @@ pub(crate) struct Message {
 pub(crate) fn serve() -> ! {
     system::die_with_parent();
     system::name(c"longshore-ports");
-    // The end of the error pipe among them says that the start succeeded.
+    // Closing the error pipe tells the agent that the start succeeded.
     for descriptor in LISTENER + 1..=system::ERRORS {
         system::close(descriptor);
     }
@@ -61,7 +61,7 @@ pub(crate) fn serve() -> ! {
     }
 }
 
-/// Answers a call; returns true if a child does.
+/// Answers a call. Returns true if a child process answers it.
 fn respond(received: Notification) -> bool {
     let address = sockets::read_address(&received);
     if !sockets::is_waiting(&received) {
@@ -98,8 +98,7 @@ fn respond(received: Notification) -> bool {
     is_parent
 }
 
-/// Returns false for an address that this process does not change, or that the thread may not
-/// have.
+/// Returns false for an address that this process does not change, or that the thread may not use.
 fn is_permitted(received: &Notification, address: &Address) -> bool {
     let Some(port) = address.port() else {
         return false;
@@ -110,7 +109,7 @@ fn is_permitted(received: &Notification, address: &Address) -> bool {
     }
 }
 
-/// Binds a socket to one address after the other, as the agent says.
+/// Binds a socket to the addresses from the agent until the agent ends the attempts.
 fn bind(received: &Notification, socket: i32, mut answer: Message) {
     while answer.kind == EXECUTE {
         let error = sockets::bind(socket, &answer.address).map_or_else(Error::number, |()| 0);
@@ -122,18 +121,18 @@ fn bind(received: &Notification, socket: i32, mut answer: Message) {
     }
 }
 
-/// Connects a socket, in a process that may wait as long as the connection does.
+/// Connects a socket, in a process that waits until the connection is made.
 fn connect(received: &Notification, socket: i32, address: &Address) -> ! {
     system::die_with_parent();
     match sockets::connect(socket, address) {
-        // The server has ended: the machine may have another one.
+        // The server has ended. Another server on the machine may accept the connection.
         Err(Error::REFUSED) => sockets::let_continue(received),
         result => sockets::finish(received, result.map_or_else(Error::number, |()| 0)),
     }
     system::exit(0)
 }
 
-/// Asks the agent, which answers at once.
+/// Asks the agent, which answers immediately.
 fn ask(kind: u32, error: u32, address: Address) -> Message {
     let mut message = Message {
         kind,

@@ -1,5 +1,5 @@
-//! The system calls of `ports`: those of a seccomp listener, and those on another process's
-//! memory and sockets.
+//! The system calls of `ports`, for a seccomp listener and for another process's memory and
+//! sockets.
 
 use core::mem::size_of;
 
@@ -20,7 +20,7 @@ const IPV6: u16 = 10;
 const IPV4_SIZE: u32 = 8;
 const IPV6_SIZE: u32 = 24;
 
-/// The capability to use ports below the first free one, and the usual first free one.
+/// The capability to use privileged ports, and the default of the first unprivileged port.
 const BIND_SERVICE: u32 = 10;
 const FIRST_FREE_PORT: u16 = 1024;
 
@@ -38,7 +38,7 @@ impl Address {
         bytes: [0; 128],
     };
 
-    /// The port; `None` for other families than IPv4 and IPv6.
+    /// Returns the port, or `None` for families other than IPv4 and IPv6.
     pub(crate) fn port(&self) -> Option<u16> {
         let [a, b, high, low, ..] = self.bytes;
         let is_known = match u16::from_ne_bytes([a, b]) {
@@ -50,14 +50,14 @@ impl Address {
     }
 }
 
-/// A call of the container.
+/// A system call of the container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     Bind = 0,
     Connect = 1,
 }
 
-/// A call that waits for its answer.
+/// A system call that waits for its answer.
 pub(crate) struct Notification {
     id: u64,
     thread: u32,
@@ -97,8 +97,8 @@ struct Poll {
     found: u16,
 }
 
-/// Waits for a call, for this many milliseconds, or for ever; true if there is one. An error
-/// means that the container or the agent has ended.
+/// Waits for a call, for this many milliseconds or forever if negative. Returns true if there is a
+/// call. An error means that the container or the agent has ended.
 pub(crate) fn wait(for_calls: bool, milliseconds: i64) -> Result<bool, Error> {
     const INPUT: u16 = 1;
     // POLLERR, POLLHUP and POLLNVAL.
@@ -115,7 +115,7 @@ pub(crate) fn wait(for_calls: bool, milliseconds: i64) -> Result<bool, Error> {
         _ => 0,
     };
     let arguments = [&raw mut polled as usize, polled.len(), time, 0, 0, 0];
-    // SAFETY: the array and the time live until the call is over.
+    // SAFETY: the array and the time live until the call returns.
     if let Err(error) = unsafe { call(number::PPOLL, arguments) } {
         return if error.number() == INTERRUPTED { Ok(false) } else { Err(error) };
     }
@@ -138,32 +138,32 @@ pub(crate) fn receive() -> Result<Notification, Error> {
             number::BIND => Call::Bind,
             _ => Call::Connect,
         },
-        // The kernel takes the lower 32 bits, too.
+        // The kernel uses only the lower 32 bits, too.
         socket: socket as u32 as usize,
         address,
         length: length as usize,
     })
 }
 
-/// An operation of the listener; every caller passes a struct of the operation's size that lives
-/// until the call is over.
+/// Executes an operation of the listener. Every caller passes a struct of the operation's size that
+/// lives until the call returns.
 fn control(operation: usize, value: usize) -> Result<(), Error> {
-    // SAFETY: as described.
+    // SAFETY: guaranteed by the callers, see above.
     unsafe { call(number::IOCTL, [signed(LISTENER), operation, value, 0, 0, 0]) }.map(drop)
 }
 
-/// Returns true while the thread waits, so that its number is not another thread's.
+/// Returns true if the thread still waits, so that its number cannot belong to another thread.
 pub(crate) fn is_waiting(received: &Notification) -> bool {
     let id = received.id;
     control(IS_VALID, &raw const id as usize).is_ok()
 }
 
-/// The kernel executes the call.
+/// Lets the kernel execute the call.
 pub(crate) fn let_continue(received: &Notification) {
     respond(received, 0, CONTINUE);
 }
 
-/// The call was executed, with this error number, or 0.
+/// Ends the call with the error number of its execution, or 0.
 pub(crate) fn finish(received: &Notification, error: u32) {
     respond(received, error.cast_signed().wrapping_neg(), 0);
 }
@@ -179,7 +179,7 @@ fn respond(received: &Notification, error: i32, flags: u32) {
     let _ = control(SEND, &raw const response as usize);
 }
 
-/// Reads the address from the memory of the thread. May wait for ever.
+/// Reads the address from the memory of the thread. May wait forever.
 pub(crate) fn read_address(received: &Notification) -> Option<Address> {
     let mut address = Address::EMPTY;
     let length = received.length.min(address.bytes.len());
@@ -193,7 +193,7 @@ pub(crate) fn read_address(received: &Notification) -> Option<Address> {
         1,
         0,
     ];
-    // SAFETY: the local part is as long as it says; the kernel checks the other one.
+    // SAFETY: the local part has the given length. The kernel checks the remote part.
     let read = unsafe { call(number::PROCESS_VM_READV, arguments) };
     address.length = length as u32;
     (read.ok() == Some(length)).then_some(address)
@@ -205,7 +205,7 @@ pub(crate) fn copy(received: &Notification) -> Result<i32, Error> {
     let process = match open(received.thread) {
         Ok(process) => process,
         Err(error) => {
-            // Only the first thread has the number of its process.
+            // Only the main thread has the number of its process.
             let process = Status::of(received.thread).and_then(|status| status.process());
             open(process.ok_or(error)?)?
         }
@@ -231,7 +231,7 @@ pub(crate) fn connect(socket: i32, address: &Address) -> Result<(), Error> {
 fn choose(number: usize, socket: i32, address: &Address) -> Result<(), Error> {
     let bytes = address.bytes.as_ptr() as usize;
     let length = (address.length as usize).min(address.bytes.len());
-    // SAFETY: an address of this length, which lives until the call is over.
+    // SAFETY: the address has this length and lives until the call returns.
     unsafe { call(number, [signed(socket), bytes, length, 0, 0, 0]) }.map(drop)
 }
 
@@ -241,14 +241,14 @@ pub(crate) fn name(socket: i32) -> Address {
     let mut length = address.bytes.len() as u32;
     let bytes = address.bytes.as_mut_ptr() as usize;
     let arguments = [signed(socket), bytes, &raw mut length as usize, 0, 0, 0];
-    // SAFETY: the kernel writes no more than the length says, and the length.
+    // SAFETY: the kernel writes at most `length` bytes, and the new length.
     if unsafe { call(number::GETSOCKNAME, arguments) }.is_ok() {
         address.length = length.min(address.bytes.len() as u32);
     }
     address
 }
 
-/// Sends a message to the agent, and replaces it by the answer.
+/// Sends a message to the agent, and replaces it with the answer.
 pub(crate) fn exchange(message: &mut Message) -> Result<(), Error> {
     transfer(number::WRITE, message)?;
     transfer(number::READ, message)
@@ -259,8 +259,7 @@ fn transfer(number: usize, message: &mut Message) -> Result<(), Error> {
     let mut done = 0;
     while done < size_of::<Message>() {
         let arguments = [signed(AGENT), start + done, size_of::<Message>() - done, 0, 0, 0];
-        // SAFETY: the rest of a message, all of whose bytes are initialized and may have any
-        // value.
+        // SAFETY: the rest of a message. All its bytes are initialized and may have any value.
         match unsafe { call(number, arguments) } {
             Ok(0) => return Err(Error::INVALID),
             Ok(count) => done += count,
@@ -271,7 +270,7 @@ fn transfer(number: usize, message: &mut Message) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first port that needs no capability.
+/// Returns the first port that needs no capability.
 pub(crate) fn first_free_port() -> u16 {
     let mut text = [0; 16];
     let path = b"/proc/sys/net/ipv4/ip_unprivileged_port_start\0";
@@ -282,8 +281,8 @@ pub(crate) fn first_free_port() -> u16 {
     number.unwrap_or(FIRST_FREE_PORT)
 }
 
-/// Returns true if the thread has the capability to use any port, on this machine and not only
-/// in a user namespace of its own.
+/// Returns true if the thread has the capability to use privileged ports on this machine, instead
+/// of only in its own user namespace.
 pub(crate) fn may_use_any_port(received: &Notification) -> bool {
     let status = Status::of(received.thread);
     let capabilities = status.and_then(|status| status.number(b"CapEff:", 16));
@@ -296,12 +295,12 @@ pub(crate) fn may_use_any_port(received: &Notification) -> bool {
         })
 }
 
-/// Returns the target of a link; `path` has a zero at its end.
+/// Returns the target of a link. `path` has a terminating zero.
 fn user_namespace(path: &[u8]) -> Option<[u8; 32]> {
     let mut target = [0; 32];
     let (path, to) = (path.as_ptr() as usize, target.as_mut_ptr() as usize);
     let arguments = [signed(AGENT), path, to, target.len(), 0, 0];
-    // SAFETY: an absolute path with a zero at its end, and memory of the given length.
+    // SAFETY: an absolute path with a terminating zero, and memory of the given length.
     unsafe { call(number::READLINKAT, arguments) }.ok()?;
     Some(target)
 }
@@ -332,7 +331,7 @@ impl Status {
     }
 }
 
-/// Writes `/proc/THREAD` and the rest, which must leave space for a zero.
+/// Writes `/proc/THREAD` and `rest`, which must leave space for a terminating zero.
 fn path_of(thread: u32, rest: &[u8], path: &mut [u8; 32]) {
     let mut digits = [0; 10];
     let mut count = 0;

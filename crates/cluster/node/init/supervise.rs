@@ -1,4 +1,4 @@
-//! What the init does once the command runs.
+//! The init while the command runs.
 
 use crate::{
     arguments::Arguments,
@@ -6,12 +6,12 @@ use crate::{
     system::{self, CHILD, HANGUP, INTERRUPT, KILL_ALL, QUIT, TERMINATE, USER_1, USER_2, WINDOW},
 };
 
-/// Reaps, forwards signals, ends with the command's code. `command` 0 means
-/// that there is none: TERM or INT end it.
+/// Reaps children, forwards signals, and ends with the command's exit code. `command` 0 means that
+/// no command runs; TERM or INT then end the init.
 pub(crate) fn supervise(command: i32, arguments: &Arguments) -> ! {
     loop {
-        // All signals are blocked, so none is lost, and blocked signals reach a
-        // PID namespace's init although it handles none.
+        // All signals are blocked, so none is lost. Blocked signals reach the init of a PID
+        // namespace although it does not handle them.
         match system::wait_for_signal() {
             CHILD => reap(command, arguments),
             KILL_ALL if !arguments.own_processes() => {
@@ -20,7 +20,7 @@ pub(crate) fn supervise(command: i32, arguments: &Arguments) -> ! {
             }
             signal @ (TERMINATE | INTERRUPT | HANGUP | QUIT | USER_1 | USER_2 | WINDOW) => {
                 if command > 0 {
-                    // A child that was not yet waited for: no other process.
+                    // The child has not been waited for, so no other process can have its number.
                     system::kill(command, signal);
                 } else if matches!(signal, TERMINATE | INTERRUPT) {
                     system::exit(0)

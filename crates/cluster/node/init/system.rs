@@ -1,10 +1,10 @@
-//! The system calls that the init is made of.
+//! The system calls that the init uses.
 
 use core::{ffi::CStr, ffi::c_char, ptr};
 
 pub(crate) use crate::numbers as number;
 
-/// Where to report what failed.
+/// The descriptor of the pipe for errors.
 pub(crate) const ERRORS: i32 = 3;
 
 pub(crate) const HANGUP: i32 = 1;
@@ -16,10 +16,11 @@ pub(crate) const USER_2: i32 = 12;
 pub(crate) const TERMINATE: i32 = 15;
 pub(crate) const CHILD: i32 = 17;
 pub(crate) const WINDOW: i32 = 28;
-/// SIGIO: the agent's request to kill everything, and its death.
+/// SIGIO. The agent sends it to request that everything is killed, and the kernel when the agent
+/// ends.
 pub(crate) const KILL_ALL: i32 = 29;
 
-/// The kernel's number of what went wrong.
+/// The kernel's error number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Error(i32);
 
@@ -37,12 +38,12 @@ impl Error {
 }
 
 /// # Safety
-/// What the call does with its arguments is allowed: pointers lead to memory
-/// that lives as long, or are null where the call takes that.
+/// The system call must be sound with these arguments: pointers point to memory that lives until
+/// the call returns, or are null where the call permits it.
 pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize, Error> {
     let [a, b, c, d, e, f] = arguments;
     let result: isize;
-    // SAFETY: the caller's promise; the registers are those of the kernel's ABI.
+    // SAFETY: guaranteed by the caller. The registers follow the kernel's ABI.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         core::arch::asm!(
@@ -70,10 +71,10 @@ pub(crate) unsafe fn call(number: usize, arguments: [usize; 6]) -> Result<usize,
     }
 }
 
-/// A call without memory of this program.
+/// Executes a system call that does not access memory of this program.
 pub(crate) fn plain(number: usize, arguments: [usize; 4]) -> Result<usize, Error> {
     let [a, b, c, d] = arguments;
-    // SAFETY: every caller passes numbers only, or null.
+    // SAFETY: every caller passes only numbers, or null.
     unsafe { call(number, [a, b, c, d, 0, 0]) }
 }
 
@@ -87,9 +88,9 @@ pub(crate) fn exit(code: i32) -> ! {
     }
 }
 
-/// The child's id, 0 in the child.
+/// Returns the child's process ID, and 0 in the child.
 pub(crate) fn fork() -> Result<i32, Error> {
-    // Without CLONE_VM and with a null stack this is fork.
+    // Without CLONE_VM and with a null stack, this is a fork.
     Ok(plain(number::CLONE, [CHILD as usize, 0, 0, 0])? as i32)
 }
 
@@ -106,27 +107,27 @@ pub(crate) fn execute(
         0,
         0,
     ];
-    // SAFETY: C strings and arrays of them that the kernel gave this program.
+    // SAFETY: C strings and arrays of C strings from the kernel.
     match unsafe { call(number::EXECVE, pointers) } {
         Err(error) => error,
         Ok(_) => Error::INVALID,
     }
 }
 
-/// Makes a folder with an absolute path, and those around it, where they are missing.
+/// Creates a folder with an absolute path, and its missing parents.
 pub(crate) fn make_folders(path: *const c_char) {
     const SLASH: c_char = b'/' as c_char;
     let text = path.cast_mut();
     let mut length = 1;
     loop {
-        // SAFETY: a C string of at least one character that the kernel gave this program, in
-        // memory that it may write. The loop ends at its terminator.
+        // SAFETY: a C string from the kernel, of at least one character, in writable memory. The
+        // loop ends at the terminator.
         let end = unsafe { text.add(length) };
         // SAFETY: as above.
         match unsafe { *end } {
             0 => return make_folder(path),
             SLASH => {
-                // SAFETY: as above. Only this function uses the string meanwhile.
+                // SAFETY: as above. Only this function uses the string during this time.
                 unsafe { *end = 0 };
                 make_folder(path);
                 // SAFETY: as above.
@@ -141,12 +142,12 @@ pub(crate) fn make_folders(path: *const c_char) {
 fn make_folder(path: *const c_char) {
     const CURRENT_FOLDER: i32 = -100;
     let arguments = [signed(CURRENT_FOLDER), path as usize, 0o755, 0, 0, 0];
-    // SAFETY: a C string that the kernel gave this program.
+    // SAFETY: a C string from the kernel.
     let _ = unsafe { call(number::MKDIRAT, arguments) };
 }
 
 pub(crate) fn enter_folder(path: *const c_char) -> Result<(), Error> {
-    // SAFETY: a C string that the kernel gave this program.
+    // SAFETY: a C string from the kernel.
     unsafe { call(number::CHDIR, [path as usize, 0, 0, 0, 0, 0]) }.map(drop)
 }
 
@@ -159,12 +160,12 @@ pub(crate) fn write(descriptor: i32, bytes: &[u8]) {
         0,
         0,
     ];
-    // SAFETY: reads the slice. There is no way to report a failure.
+    // SAFETY: reads the slice. A failure cannot be reported.
     let _ = unsafe { call(number::WRITE, arguments) };
 }
 
-/// Joins the cgroups whose files the agent gives to this program at 6 and up, and closes the
-/// files. A failure does not prevent the start: the agent checks the result.
+/// Joins the cgroups whose files the agent passes as descriptors from 6, and closes the files. A
+/// failure does not prevent the start, because the agent checks the result.
 pub(crate) fn join_cgroups() {
     const FIRST: i32 = 6;
     const CURRENT_PROCESS: &[u8] = b"0";
@@ -198,20 +199,20 @@ pub(crate) fn die_with_parent() {
     let _ = prctl(PR_SET_PDEATHSIG, KILL as usize);
 }
 
-/// The name that process lists show.
+/// Sets the name in process lists.
 pub(crate) fn name(name: &'static CStr) {
     const PR_SET_NAME: usize = 15;
     let arguments = [PR_SET_NAME, name.as_ptr() as usize, 0, 0, 0, 0];
-    // SAFETY: a C string of the program's own. A refusal changes nothing.
+    // SAFETY: a static C string. An error has no effect.
     let _ = unsafe { call(number::PRCTL, arguments) };
 }
 
-/// Takes all other capabilities from what this process can ever have.
+/// Removes all other capabilities from the bounding set of this process.
 pub(crate) fn keep_capabilities(kept: u64) -> Result<(), Error> {
     const PR_CAPBSET_READ: usize = 23;
     const PR_CAPBSET_DROP: usize = 24;
     for capability in 0..64 {
-        // An error: the kernel knows no more of them.
+        // An error means that the kernel has no further capabilities.
         match prctl(PR_CAPBSET_READ, capability) {
             Ok(1) if kept & (1 << capability) == 0 => {
                 prctl(PR_CAPBSET_DROP, capability)?;
@@ -231,7 +232,7 @@ pub(crate) fn begin_group() {
     let _ = plain(number::SETPGID, [0; 4]);
 }
 
-/// Standard input becomes the session's terminal.
+/// Makes standard input the controlling terminal of the session.
 pub(crate) fn take_terminal() -> Result<(), Error> {
     const TIOCSCTTY: usize = 0x540e;
     plain(number::IOCTL, [0, TIOCSCTTY, 0, 0]).map(drop)
@@ -249,15 +250,15 @@ pub(crate) fn unblock_signals() {
     const SIG_SETMASK: usize = 2;
     let none = 0u64;
     let arguments = [SIG_SETMASK, (&raw const none) as usize, 0, 8, 0, 0];
-    // SAFETY: reads the 8 bytes of the set, which lives until the call is over.
+    // SAFETY: reads the 8 bytes of the set, which lives until the call returns.
     let _ = unsafe { call(number::SIGPROCMASK, arguments) };
 }
 
-/// Waits for any signal; all are blocked.
+/// Waits for any signal. All signals are blocked.
 pub(crate) fn wait_for_signal() -> i32 {
     let all = u64::MAX;
     let arguments = [(&raw const all) as usize, 0, 0, 8, 0, 0];
-    // SAFETY: reads the 8 bytes of the set, which lives until the call is over.
+    // SAFETY: reads the 8 bytes of the set, which lives until the call returns.
     unsafe { call(number::SIGTIMEDWAIT, arguments) }.map_or(0, |signal| signal as i32)
 }
 
@@ -269,20 +270,20 @@ pub(crate) fn own_id() -> i32 {
     plain(number::GETPID, [0; 4]).map_or(0, |id| id as i32)
 }
 
-/// A child that has ended, with its status; `None` when there is none now.
+/// Returns a child that has ended, with its status, or `None` if no child has ended.
 pub(crate) fn reap() -> Option<(i32, i32)> {
     const WNOHANG: usize = 1;
     const WALL: usize = 0x4000_0000;
     let mut status = 0i32;
     let at = (&raw mut status) as usize;
-    // SAFETY: the status lives until the call is over.
+    // SAFETY: the status lives until the call returns.
     match unsafe { call(number::WAIT4, [signed(-1), at, WNOHANG | WALL, 0, 0, 0]) } {
         Ok(pid) if pid > 0 => Some((pid as i32, status)),
         _ => None,
     }
 }
 
-/// Whether there is any child, ended or not.
+/// Returns true if this process has a child, ended or not.
 pub(crate) fn has_children() -> bool {
     wait_without_reaping(true)
 }
@@ -301,7 +302,7 @@ fn wait_without_reaping(only_look: bool) -> bool {
     let look = if only_look { WNOHANG } else { 0 };
     let none = ptr::null::<u8>() as usize;
     let arguments = [P_ALL, 0, none, WEXITED | WNOWAIT | WALL | look, 0, 0];
-    // SAFETY: null where the call takes that.
+    // SAFETY: the pointers are null, which the call permits.
     unsafe { call(number::WAITID, arguments) }.is_ok()
 }
 
@@ -318,12 +319,12 @@ pub(crate) fn open_folder(path: &CStr) -> Result<i32, Error> {
 
 fn open(folder: i32, path: usize, flags: usize) -> Result<i32, Error> {
     let arguments = [signed(folder), path, flags | O_CLOEXEC, 0, 0, 0];
-    // SAFETY: every caller passes a pointer to bytes with a zero among them,
-    // which live until the call is over.
+    // SAFETY: every caller passes a pointer to bytes with a terminating zero, which live until the
+    // call returns.
     unsafe { call(number::OPENAT, arguments) }.map(|descriptor| descriptor as i32)
 }
 
-/// Reads entries of a folder; so many bytes, 0 at the end.
+/// Reads entries of a folder. Returns the number of bytes, which is 0 at the end.
 pub(crate) fn entries(folder: i32, buffer: &mut [u8]) -> usize {
     let arguments = [
         signed(folder),
@@ -333,11 +334,11 @@ pub(crate) fn entries(folder: i32, buffer: &mut [u8]) -> usize {
         0,
         0,
     ];
-    // SAFETY: writes into the slice, not more than its length.
+    // SAFETY: writes into the slice, at most its length.
     unsafe { call(number::GETDENTS64, arguments) }.unwrap_or(0)
 }
 
-/// Reads the beginning of a file; `path` has a zero at its end.
+/// Reads the beginning of a file. `path` has a terminating zero.
 pub(crate) fn read_file(folder: i32, path: &[u8], buffer: &mut [u8]) -> Option<usize> {
     let file = open(folder, path.as_ptr() as usize, 0).ok()?;
     let arguments = [
@@ -348,7 +349,7 @@ pub(crate) fn read_file(folder: i32, path: &[u8], buffer: &mut [u8]) -> Option<u
         0,
         0,
     ];
-    // SAFETY: writes into the slice, not more than its length.
+    // SAFETY: writes into the slice, at most its length.
     let read = unsafe { call(number::READ, arguments) };
     close(file);
     read.ok()

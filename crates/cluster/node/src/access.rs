@@ -1,23 +1,23 @@
-//! Access of pods to the API, at the places where clients expect it in every
-//! cluster: the service account's files, which are a volume in the pod's spec, and
-//! the environment variables of the Service `kubernetes`.
+//! Access of pods to the API by the means that clients expect in every cluster: the service
+//! account's files, which are a volume in the pod's spec, and the environment variables of the
+//! Service `kubernetes`.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
-/// The start of the name of the volume with the files.
+/// The prefix of the name of the volume with the files.
 const ACCOUNT_VOLUME: &str = "kube-api-access-";
 /// The ConfigMap with the certificate of the API server's authority.
 pub(crate) const ROOT_CA: &str = "kube-root-ca.crt";
 
-/// The API server as pods reach it. A pod authenticates with a token of its own
-/// service account, which the node requests from the server.
+/// The address of the API server for pods. A pod authenticates with a token of its own service
+/// account, which the node requests from the server.
 #[derive(Debug, Clone)]
 pub struct ApiAccess {
-    /// Host name or address.
+    /// The host name or address.
     pub host: String,
-    /// TLS port.
+    /// The TLS port.
     pub port: u16,
     /// The certificate of the API server's authority in PEM format.
     pub ca_pem: String,
@@ -38,15 +38,15 @@ impl ApiAccess {
         ]
     }
 
-    /// Returns the values of the ConfigMap [`ROOT_CA`]. The node knows them, so that pods start
-    /// without a request for it, and before it is published in a new namespace.
+    /// Returns the values of the ConfigMap [`ROOT_CA`]. The node already has them, so pods start
+    /// without a request for the ConfigMap, even before it is published in a new namespace.
     pub(crate) fn root_ca(&self) -> BTreeMap<String, Vec<u8>> {
         [("ca.crt".to_owned(), self.ca_pem.clone().into_bytes())].into()
     }
 }
 
-/// Whether a volume has the files of the service account: the API server has added it to the
-/// pod, or its author has done so.
+/// Returns true if a volume has the files of the service account, added to the pod by the API
+/// server or by the pod's author.
 pub(crate) fn is_account_volume(volume: &Volume) -> bool {
     let sources = volume.projected.iter();
     let mut sources = sources.flat_map(|projected| projected.sources.iter().flatten());
@@ -63,12 +63,12 @@ pub(crate) fn account_volume(pod: &Pod) -> Option<&Volume> {
     volumes.find(|volume| is_account_volume(volume))
 }
 
-/// Which files of its service account a pod gets.
+/// The files of its service account that a pod gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccountFiles {
-    /// None, because it cannot reach the API server, or nothing can be mounted.
+    /// None, because the pod cannot reach the API server or nothing can be mounted.
     Absent,
-    /// All but the token: the API server issues none.
+    /// All except the token, because the API server issues none.
     WithoutToken,
     /// All.
     Complete,

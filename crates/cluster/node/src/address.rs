@@ -1,4 +1,4 @@
-//! Pod addresses: each pod has its own in 127.16.0.0 to 127.254.255.255.
+//! Pod addresses. Each pod has its own address in 127.16.0.0 to 127.254.255.255.
 
 use std::{
     collections::HashSet,
@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 const FIRST: u32 = u32::from_be_bytes(POD_ADDRESSES.0.octets());
 const LAST: u32 = u32::from_be_bytes(POD_ADDRESSES.1.octets());
 
-/// Allocates addresses. The least recently used one comes next, so that a late
-/// packet for an old pod does not reach a new one.
+/// Allocates addresses. The least recently used address is allocated next, so that a late packet
+/// for an old pod does not reach a new pod.
 #[derive(Debug)]
 pub(crate) struct Addresses(Mutex<Pool>);
 
@@ -55,8 +55,7 @@ impl Addresses {
         None
     }
 
-    /// Allocates `address` again for the pod that had it; returns whether it
-    /// was free.
+    /// Allocates `address` again for the pod that had it. Returns true if the address was free.
     pub(crate) fn reserve(&self, address: Ipv4Addr) -> bool {
         is_pod_address(address) && self.0.lock().used.insert(address)
     }

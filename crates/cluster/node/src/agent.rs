@@ -51,7 +51,7 @@ use crate::{
 /// Maximum time for pods to end after `stop`. After that, dropping their
 /// process guards kills them.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a start waits until pods that ended with the last agent are reported.
+/// The maximum time a start waits until pods that ended with the last agent are reported.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Delay before a component of the agent that panicked is restarted.
@@ -63,39 +63,38 @@ pub struct Options {
     /// The cluster that the nodes belong to.
     pub cluster: Cluster,
     /// The names of the nodes, for example `longshore`: at least one, at most
-    /// [`MAX_NODES`](crate::MAX_NODES). Each has an address of its own,
-    /// [`node_address`] of its index, and the capacity of the whole machine, except for GPUs,
-    /// which are distributed to the nodes.
+    /// [`MAX_NODES`](crate::MAX_NODES). Each node has its own address, which is [`node_address`] of
+    /// its index, and the capacity of the whole machine, except for GPUs, which are distributed to
+    /// the nodes.
     pub nodes: Vec<String>,
     /// The directory of logs and volumes; created if missing.
     pub data_dir: PathBuf,
     /// A directory that comes first in the `PATH` of pods.
     pub path_prepend: Option<PathBuf>,
-    /// How pods reach the API; `None` gives them no access.
+    /// The address of the API for pods; `None` gives them no access.
     pub access: Option<ApiAccess>,
     /// Limits of each container's log.
     pub log_limits: LogLimits,
-    /// Keep the logs of a Job's pods that were deleted until the Job is removed. Requires the
-    /// permission to watch Jobs, and to read their controllers.
+    /// True to keep the logs of a Job's deleted pods until the Job is removed. Requires permission
+    /// to watch Jobs, and to read their controllers.
     pub keep_logs: bool,
-    /// The file with the limit of the disk space of these logs in bytes, which may change at any time.
-    /// Without it, the limit is [`KEPT_LOGS_LIMIT`](crate::KEPT_LOGS_LIMIT).
+    /// The file with the limit in bytes of the disk space of these logs, which may change at any
+    /// time. Without the file, the limit is [`KEPT_LOGS_LIMIT`](crate::KEPT_LOGS_LIMIT).
     pub kept_logs_limit: Option<PathBuf>,
     /// Entrypoints of images, for containers without a command.
     pub image_entrypoints: Vec<ImageEntrypoint>,
     /// Users of images, for containers without `runAsUser`.
     pub image_users: Vec<ImageUser>,
-    /// The root of the kernel's files about GPUs: `/`, or a directory tree of a
-    /// test.
+    /// The root of the kernel's files about GPUs: `/`, or a directory tree in tests.
     pub device_root: PathBuf,
     /// Populates new volumes of pods.
     pub fill_volumes: Option<Arc<dyn FillVolumes>>,
     /// Reads the volumes of pods that have ended.
     pub collect_files: Option<Arc<dyn CollectFiles>>,
-    /// How the previous agent on the same data ended, if known.
+    /// The end of the previous agent on the same data, if it is known.
     pub last_end: Option<LastEnd>,
-    /// The clock of the cluster: the times in statuses, deadlines and the delays of
-    /// restarts are by this clock. Probes and grace periods of processes are not.
+    /// The clock of the cluster. Times in statuses, deadlines and delays of restarts use this
+    /// clock. Probes and grace periods of processes do not.
     pub clock: Clock,
 }
 
@@ -106,7 +105,7 @@ pub struct NodeAgent {
     logs: LogReader,
     sessions: Sessions,
     stop: watch::Sender<bool>,
-    /// Whether the dispatchers may run pods.
+    /// True after the dispatchers may run pods.
     runs: watch::Sender<bool>,
     earlier: Arc<EarlierPods>,
     /// The dispatchers of the nodes' pods.
@@ -121,7 +120,8 @@ impl NodeAgent {
     /// [`Error`]: the data folder cannot be used, or the API rejects a
     /// node or the watch of its pods.
     pub fn start(options: Options) -> BoxFuture<'static, Result<Self, Error>> {
-        // Boxed, so that this crate compiles the future, not each crate that awaits it.
+        // Boxed, so that the future is compiled in this crate instead of in each crate that awaits
+        // it.
         Box::pin(Self::begin(options))
     }
 
@@ -150,7 +150,7 @@ impl NodeAgent {
         let data = data_folder::create(&data_dir).map_err(unusable)?;
         let mut removed = data_folder::earlier_nodes(&data).map_err(unusable)?;
         removed.retain(|name| !names.contains(name));
-        // Also if this agent ends before it has removed the others.
+        // All names are recorded in case this agent ends before it has removed the other nodes.
         data_folder::record_nodes(&data, names.iter().chain(&removed)).map_err(unusable)?;
         let spawner = Spawner::start(&data.join(data_folder::PROBE))
             .await
@@ -163,7 +163,7 @@ impl NodeAgent {
         }
         let cgroups = Cgroups::of_this_process();
         let leftovers = cgroups.clone();
-        // Nothing waits for this: their processes have ended.
+        // The task is not awaited, because the processes of these groups have ended.
         drop(tokio::task::spawn_blocking(move || {
             leftovers.remove_leftovers()
         }));
@@ -320,9 +320,9 @@ impl NodeAgent {
         })
     }
 
-    /// Starts to run the pods bound to the nodes: until now, nothing has happened that the cluster
-    /// could not repeat after a crash. Returns when the API shows no container as running that
-    /// ended with an earlier agent.
+    /// Starts to run the pods bound to the nodes. Before this call, the agent has done nothing that
+    /// the cluster could not repeat after a crash. Returns after the API shows no container as
+    /// running that ended with an earlier agent.
     pub async fn run_pods(&self) {
         self.runs.send_replace(true);
         let left = self.earlier.removed(REPORT_TIMEOUT).await;
@@ -346,9 +346,9 @@ impl NodeAgent {
         self.sessions.clone()
     }
 
-    /// Stops all containers (TERM, a second later KILL) and reaps them. The Pod
-    /// objects are not changed: a later agent on the same data finds their
-    /// containers terminated and applies their restartPolicy.
+    /// Stops all containers (TERM, and KILL one second later) and reaps them. The Pod objects are
+    /// not changed: a later agent on the same data finds their containers terminated and applies
+    /// their restartPolicy.
     pub async fn stop(mut self) {
         self.stop.send_replace(true);
         let pods = &mut self.pods;
@@ -361,7 +361,7 @@ impl NodeAgent {
     }
 }
 
-/// Registers a node; returns the pods that are bound to it.
+/// Registers a node. Returns the pods that are bound to it.
 async fn join(
     cluster: &Cluster,
     info: &NodeInfo,
@@ -377,7 +377,7 @@ async fn join(
     pods.cache().await.map_err(Error::Watch)
 }
 
-/// Determines what this process may do to the processes it starts.
+/// Determines the privileges of this process over the processes that it starts.
 fn agent_privileges(spawner: &Spawner) -> AgentPrivileges {
     let features = spawner.features();
     AgentPrivileges {
@@ -414,8 +414,8 @@ fn admit(shared: &Shared, pod: &Pod) -> Result<(), Rejection> {
     }
 }
 
-/// Admits the pods of an earlier agent in the order of their creation, so that a pod that has
-/// run is not rejected for a later pod.
+/// Admits the pods of an earlier agent in the order of their creation, so that a pod that has run
+/// is not rejected in favour of a later pod.
 fn admit_earlier_pods(shared: &Shared, items: Vec<Item<kinds::Pod>>) {
     let mut pods: Vec<Pod> = items
         .iter()
@@ -455,7 +455,7 @@ async fn dispatch(shared: Arc<Shared>, mut changes: Changes<kinds::Pod>) {
                     let _ = handle.messages.send(Message::Updated(Box::new(pod)));
                     continue;
                 }
-                // Another pod with the same name: the older one was deleted.
+                // Another pod with the same name exists, so the older one was deleted.
                 if let Some(old) = handles.remove(&key) {
                     let _ = old.messages.send(Message::Removed);
                 }

@@ -1,4 +1,5 @@
-//! The CPU and memory that the node has allocated to its pods. A resize waits until they fit.
+//! The CPU and memory that the node has allocated to its pods. A resize waits until its resources
+//! are free.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::machine::MachineInfo;
 
-/// What is allocated to a pod: thousandths of cores, and bytes.
+/// The resources allocated to a pod: thousandths of cores, and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Allocated {
     pub(crate) cpu: i64,
@@ -19,7 +20,7 @@ pub(crate) struct Allocated {
 }
 
 impl Allocated {
-    /// What a pod requests.
+    /// Returns the resources that a pod requests.
     pub(crate) fn of(pod: &PodResources) -> Self {
         let requests: Amounts = pod.requests_with_overhead();
         let amount = |name: &str| requests.get(name).copied().unwrap_or(Amount::ZERO);
@@ -34,7 +35,7 @@ impl Allocated {
 #[derive(Debug)]
 pub(crate) struct Allocations {
     pods: Mutex<HashMap<String, Allocated>>,
-    /// Counts the times when something was freed.
+    /// Incremented when resources are freed.
     freed: watch::Sender<u64>,
 }
 
@@ -48,15 +49,15 @@ impl Default for Allocations {
 }
 
 impl Allocations {
-    /// Allocates what an admitted pod requests.
+    /// Allocates the resources that an admitted pod requests.
     pub(crate) fn admit(&self, uid: &str, requested: Allocated) {
         self.pods.lock().insert(uid.to_owned(), requested);
     }
 
-    /// Allocates what a pod requests after a resize.
+    /// Allocates the resources that a pod requests after a resize.
     ///
     /// # Errors
-    /// It does not fit. The text is that of Kubernetes.
+    /// Returns Kubernetes' message if the node lacks the resources.
     pub(crate) fn resize(
         &self,
         uid: &str,
@@ -104,7 +105,7 @@ impl Allocations {
         Ok(())
     }
 
-    /// Frees what a pod has.
+    /// Frees the resources of a pod.
     pub(crate) fn release(&self, uid: &str) {
         if self.pods.lock().remove(uid).is_some() {
             self.freed
@@ -112,7 +113,7 @@ impl Allocations {
         }
     }
 
-    /// Tells when something is freed.
+    /// Returns a receiver that is notified when resources are freed.
     pub(crate) fn freed(&self) -> watch::Receiver<u64> {
         self.freed.subscribe()
     }
@@ -147,7 +148,7 @@ mod tests {
         all.resize("a", allocated(1000, 100), &machine).unwrap();
         assert!(freed.has_changed().unwrap());
         all.resize("b", allocated(1000, 900), &machine).unwrap();
-        // Less is possible even on a node that has too little.
+        // A decrease is possible even on a node that has too few resources.
         machine.cores = 1;
         all.resize("b", allocated(900, 900), &machine).unwrap();
         all.release("a");

@@ -1,5 +1,4 @@
-//! The volumes of the claims that a pod mounts, read from the API as the kubelet
-//! does.
+//! The volumes of the claims that a pod mounts, read from the API like in the kubelet.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,9 +13,9 @@ pub(crate) type ClaimVolumes = BTreeMap<String, ClaimVolume>;
 pub(crate) struct ClaimVolume {
     /// The name of the PersistentVolume.
     pub(crate) name: String,
-    /// Its directory.
+    /// The source of the volume.
     pub(crate) source: ClaimSource,
-    /// Whether the pod mounts it read-only.
+    /// True if the pod mounts the volume read-only.
     pub(crate) read_only: bool,
 }
 
@@ -27,11 +26,11 @@ pub(crate) enum ClaimSource {
     Local(String),
     /// `hostPath`: path and type.
     HostPath(String, String),
-    /// A type that this node does not offer.
+    /// A type that this node does not support.
     Unsupported,
 }
 
-/// A claim cannot be mounted yet.
+/// The error for claims that cannot be mounted yet.
 #[derive(Debug)]
 pub(crate) struct ClaimError {
     volumes: Vec<String>,
@@ -49,8 +48,8 @@ impl fmt::Display for ClaimError {
     }
 }
 
-/// Returns the claim's name and whether it is mounted read-only; `None` for a
-/// volume of another type.
+/// Returns the claim's name, and true if it is mounted read-only. Returns `None` for a volume of
+/// another type.
 fn claim_of(pod: &str, volume: &Volume) -> Option<(String, bool)> {
     if let Some(source) = &volume.persistent_volume_claim {
         return Some((source.claim_name.clone(), source.read_only == Some(true)));
@@ -62,8 +61,8 @@ fn claim_of(pod: &str, volume: &Volume) -> Option<(String, bool)> {
 /// Fetches the volumes of all claims of a pod.
 ///
 /// # Errors
-/// A claim is not bound, or cannot be read. The message names all volumes for
-/// which this is so, and the first reason.
+/// A claim is not bound, or cannot be read. The message names all affected volumes, and the first
+/// reason.
 pub(crate) async fn fetch(cluster: &Cluster, pod: &Pod) -> Result<ClaimVolumes, ClaimError> {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let name = pod.metadata.name.as_deref().unwrap_or_default();
@@ -200,7 +199,7 @@ fn check_claim_of(volume: &PersistentVolume, name: &str, claim: &str) -> Result<
 /// Reads a volume.
 ///
 /// # Errors
-/// The volume mode, if it is not that of a file system.
+/// Returns the volume mode if it is not a file system.
 fn of_volume(volume: PersistentVolume, read_only: bool) -> Result<ClaimVolume, String> {
     let spec = volume.spec.unwrap_or_default();
     match spec.volume_mode {

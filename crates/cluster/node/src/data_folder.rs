@@ -14,15 +14,15 @@ use crate::remover::Remover;
 /// The folders of the logs of pods, and of their other files, by UID.
 pub(crate) const LOGS: &str = "logs";
 pub(crate) const PODS: &str = "pods";
-/// An empty folder, at which each container mounts its new root, in its own mount namespace.
+/// An empty folder, where each container mounts its new root in its own mount namespace.
 pub(crate) const MOUNT_BASE: &str = "base";
-/// The folder of the tests of what the kernel permits.
+/// The folder for testing the permissions of the kernel.
 pub(crate) const PROBE: &str = "probe";
 
 /// The names of the nodes of the agent, one per line.
 const NODES: &str = "nodes";
 
-/// The names of the nodes of the earlier agents that used the folder, without those that were
+/// Returns the names of the nodes of earlier agents on the folder, without the nodes that were
 /// removed.
 pub(crate) fn earlier_nodes(data: &Path) -> io::Result<Vec<String>> {
     match fs::read_to_string(data.join(NODES)) {
@@ -33,7 +33,7 @@ pub(crate) fn earlier_nodes(data: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Records the names of nodes before they are registered, or after others were removed. Writes
-/// nothing if they are recorded already, so that a start needs no space on the disk for it.
+/// nothing if the names are recorded already, so that a start then needs no disk space.
 pub(crate) fn record_nodes<'a>(
     data: &Path,
     names: impl IntoIterator<Item = &'a String>,
@@ -51,9 +51,9 @@ pub(crate) fn record_nodes<'a>(
     fs::rename(new, data.join(NODES))
 }
 
-/// Creates the folder and those in it, if they are missing. Returns the canonical path.
+/// Creates the missing folders. Returns the canonical path.
 pub(crate) fn create(data: &Path) -> io::Result<PathBuf> {
-    // The directory contains secrets of pods: no other user may read them.
+    // The folder contains secrets of pods, so no other user may read it.
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -69,10 +69,10 @@ pub(crate) fn create(data: &Path) -> io::Result<PathBuf> {
     Ok(data)
 }
 
-/// Marks the folder as the top of hierarchies, as `chattr +T` does: ext4 then places the folders
-/// in it in different groups of blocks. Otherwise they all share the inodes of this folder's
-/// group. For minutes after an inode was deleted, ext4 skips it, so with many short pods the
-/// search for a free inode would pass those of all recent pods.
+/// Marks the folder as the top of hierarchies, like `chattr +T`. ext4 then places its subfolders in
+/// different groups of blocks. Otherwise they share the inodes of this folder's group. ext4 skips
+/// an inode for minutes after its deletion, so after many short pods, the search for a free inode
+/// would pass the inodes of all recent pods.
 fn spread_folders(folder: &Path) -> io::Result<()> {
     let folder = fs::File::open(folder)?;
     let flags = rustix::fs::ioctl_getflags(&folder)?;
@@ -80,8 +80,8 @@ fn spread_folders(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Queues the removal of the files of pods that were deleted while no agent ran: no start waits
-/// for it.
+/// Queues the removal of the files of pods that were deleted while no agent ran. The start does not
+/// wait for it.
 pub(crate) fn remove_stale_pods(data: &Path, present: &HashSet<String>, remover: &Remover) {
     for entry in fs::read_dir(data.join(PODS))
         .into_iter()
@@ -107,7 +107,7 @@ mod tests {
     fn ext4_places_the_folders_of_pods_in_different_groups() {
         let folder = tempfile::tempdir().unwrap();
         let data = create(&folder.path().join("node")).unwrap();
-        // Of ext2, ext3 and ext4.
+        // The magic number of ext2, ext3 and ext4.
         if rustix::fs::statfs(&data).unwrap().f_type != 0xEF53 {
             return eprintln!("skipped: {} is not on ext4", data.display());
         }

@@ -6,7 +6,7 @@ use k8s_openapi::{
 };
 use longshore_model::Quantity;
 
-/// Values of the pod and the node that are not part of the Pod object.
+/// Values of the pod and the node that are not in the Pod object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PodValues {
     pub(crate) pod_ip: String,
@@ -21,7 +21,7 @@ pub(crate) struct PodValues {
     pub(crate) storage: f64,
 }
 
-/// Why a reference cannot be resolved.
+/// The reason why a reference cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum FieldError {
@@ -133,8 +133,8 @@ pub(crate) fn resource(
         None => 1.0,
     };
     let divisor = if divisor == 0.0 { 1.0 } else { divisor };
-    // Tolerates floating-point error just above a whole number. Adding zero
-    // removes the sign of a negative zero, which `max` may return.
+    // Tolerates floating-point error just above a whole number. Adding zero removes the sign of a
+    // negative zero, which `max` may return.
     Ok(format!(
         "{}",
         (amount / divisor - 1e-9).ceil().max(0.0) + 0.0

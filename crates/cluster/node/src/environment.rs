@@ -7,15 +7,14 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 
 use crate::{downward, lookup::Lookup};
 
-/// The longest variable (`NAME=value`) and the longest argument of a command in
-/// bytes: the kernel's `MAX_ARG_STRLEN` with 4 KiB pages.
+/// The maximum length in bytes of a variable (`NAME=value`) and of an argument of a command: the
+/// kernel's `MAX_ARG_STRLEN` with 4 KiB pages.
 pub(crate) const LONGEST_TEXT: usize = 128 * 1024;
-/// The largest environment in bytes: Linux's limit for the environment and
-/// arguments together.
+/// The maximum size of an environment in bytes: Linux's limit for the environment and the arguments
+/// together.
 pub(crate) const LARGEST_ENVIRONMENT: usize = 6 << 20;
 
-/// Why an environment is invalid; the container waits with
-/// `CreateContainerConfigError`.
+/// The reason why an environment is invalid. The container waits with `CreateContainerConfigError`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ConfigError {
@@ -48,8 +47,8 @@ pub(crate) enum ConfigError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Replaces `$(VAR)` by its value and `$$` by `$`; unknown references remain
-/// unchanged. The result is limited to [`LONGEST_TEXT`] bytes.
+/// Replaces `$(VAR)` with its value and `$$` with `$`. Unknown references remain unchanged. The
+/// result is limited to [`LONGEST_TEXT`] bytes.
 pub(crate) fn expand<'v>(
     text: &str,
     value: impl Fn(&str) -> Option<&'v str>,
@@ -95,8 +94,7 @@ pub(crate) fn expand<'v>(
     Ok(result)
 }
 
-/// Variables in the order in which they were set; a later value replaces an
-/// earlier one.
+/// Variables in the order in which they were set. A later value replaces an earlier one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
     all: Vec<(String, String)>,
@@ -152,7 +150,7 @@ impl Bounded {
 pub(crate) struct Inputs<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) container: &'a Container,
-    /// Variables that are set before the container's own.
+    /// The variables that are set before the container's own.
     pub(crate) base: Variables,
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) pod_values: &'a downward::PodValues,

@@ -1,8 +1,8 @@
-//! Why the agent cannot start.
+//! The errors that prevent the start of the agent.
 
 use std::{io, path::PathBuf};
 
-/// Why the agent cannot start.
+/// The reason why the agent cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -27,8 +27,7 @@ pub(crate) struct Note {
     pub(crate) warning: bool,
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// The container that the event concerns: its list in the pod's spec, and
-    /// its name.
+    /// The container of the event: the field of the pod's spec that contains it, and its name.
     pub(crate) container: Option<(&'static str, String)>,
 }
 
@@ -41,7 +40,8 @@ struct Subject {
 }
 
 impl Subject {
-    /// Events about objects without a namespace are in `default`.
+    /// Returns the namespace of the event. Events about objects without a namespace are in
+    /// `default`.
     fn event_namespace(&self) -> &str {
         match self.namespace.as_str() {
             "" => "default",
@@ -50,7 +50,7 @@ impl Subject {
     }
 }
 
-/// Queues events; clones share the queue.
+/// Queues events. Clones share the queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Events {
     queue: mpsc::Sender<(Subject, Note, Timestamp)>,
@@ -100,7 +100,7 @@ impl Events {
         self.send(subject, note);
     }
 
-    /// Queues an event about the node. As with the kubelet, its uid is its name.
+    /// Queues an event about the node. As in the kubelet, the UID is the node's name.
     pub(crate) fn note_node(&self, note: Note) {
         let subject = Subject {
             kind: "Node",
@@ -122,7 +122,7 @@ impl Events {
 struct Writer {
     cluster: Cluster,
     node: String,
-    /// Name and count of the events that were written.
+    /// The names and counts of the events that were written.
     seen: HashMap<(Subject, Note), (String, u32)>,
 }
 

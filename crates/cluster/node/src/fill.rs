@@ -13,7 +13,7 @@ use crate::{
 /// A new, empty volume of a pod whose containers all run as the agent's user.
 #[derive(Debug, Clone, Copy)]
 pub struct NewVolume<'a> {
-    /// Its name in the pod.
+    /// The name of the volume in the pod.
     pub name: &'a str,
     /// The pod's annotations.
     pub annotations: &'a BTreeMap<String, String>,
@@ -23,8 +23,8 @@ pub struct NewVolume<'a> {
 
 /// Writes files into new volumes of pods before their containers start.
 pub trait FillVolumes: fmt::Debug + Send + Sync {
-    /// Populates an `emptyDir` or leaves it empty. Called once per volume, on a
-    /// thread that may block; the pod waits for it.
+    /// Populates an `emptyDir`, or leaves it empty. Called once per volume, on a thread that may
+    /// block; the pod waits for it.
     fn fill(&self, volume: &NewVolume<'_>);
 }
 
@@ -36,8 +36,7 @@ pub(crate) fn empty_volumes(pod: &Pod) -> impl Iterator<Item = &str> {
     volumes.filter(is_empty).map(|volume| volume.name.as_str())
 }
 
-/// Whether files that the agent creates have the same owner as files of the
-/// pod's containers.
+/// Returns true if files of the agent have the same owner as files of the pod's containers.
 pub(crate) fn is_agents_own(
     pod: &Pod,
     agent_privileges: &AgentPrivileges,
@@ -55,7 +54,7 @@ pub(crate) fn is_agents_own(
     };
     let inits = spec.init_containers.iter().flatten();
     let mut containers = inits.chain(&spec.containers);
-    // Without root, there are no other users and groups on the disk.
+    // Without root, no other users and groups exist on the disk.
     !agent_privileges.is_root()
         || owner.user == Some(agent_privileges.uid)
             && owner.group.is_none()
@@ -99,7 +98,7 @@ mod tests {
                 "{field} of the container"
             );
         }
-        // Without root, containers' users exist only in their user namespaces.
+        // Without root, the users of containers exist only in their user namespaces.
         assert!(own(1000, json!({"runAsUser": 1, "fsGroup": 2}), none()));
     }
 }

@@ -1,5 +1,5 @@
-//! The ports of the node that pods request (`hostPort`): which pods may have them, and where
-//! they are forwarded.
+//! The ports of the node that pods request (`hostPort`): the pods that may use them, and their
+//! destinations.
 
 use std::{
     collections::HashMap,
@@ -11,15 +11,15 @@ use longshore_model::{HostPort, network::NODE_ADDRESS};
 use longshore_services::ForwardedPort;
 use parking_lot::Mutex;
 
-/// Why a pod may not run on the node: a reason and a message, as from a kubelet.
+/// The rejection of a pod: a reason and a message in the format of the kubelet.
 pub(crate) type Rejection = (&'static str, String);
 
-/// The ports of the node that its pods have.
+/// The ports of the node that its pods use.
 #[derive(Debug, Default)]
 pub(crate) struct AdmittedPorts(Mutex<HashMap<String, Vec<HostPort>>>);
 
 impl AdmittedPorts {
-    /// Reserves the ports that a pod requests, unless another pod has them.
+    /// Reserves the ports that a pod requests.
     ///
     /// # Errors
     /// Another pod has one of the ports.
@@ -47,7 +47,7 @@ impl AdmittedPorts {
     }
 }
 
-/// Returns the ports that a pod has as long as it runs: those of its containers and sidecars.
+/// Returns the ports that a pod uses while it runs: the ports of its containers and sidecars.
 fn requested(pod: &Pod) -> Vec<HostPort> {
     let Some(spec) = &pod.spec else {
         return Vec::new();
@@ -64,10 +64,10 @@ fn requested(pod: &Pod) -> Vec<HostPort> {
         .collect()
 }
 
-/// Returns what the node forwards to a pod with this address. With `hostNetwork`, the
-/// containers listen at the ports themselves. `is_separate` is whether the containers have
-/// ports of their own; if not, a server that listens on all addresses has the port already.
-/// `node` is the address of the node.
+/// Returns the ports that the node forwards to a pod with this address. With `hostNetwork`, the
+/// containers listen at the ports themselves. `is_separate` is true if the containers have their
+/// own ports. Otherwise, a server that listens on all addresses already has the port. `node` is the
+/// address of the node.
 pub(crate) fn forwarded(
     pod: &Pod,
     address: Ipv4Addr,
@@ -97,8 +97,8 @@ pub(crate) fn forwarded(
 }
 
 /// Returns the addresses at which the node listens for a `hostIP`. All addresses of the node are
-/// those of this machine alone: programs on other machines do not reach the pods. Of several
-/// nodes, the first has the ports of `localhost`.
+/// addresses of this machine alone, so programs on other machines cannot reach the pods. The first
+/// of several nodes has the ports of `localhost`.
 fn listened(host_ip: Option<&str>, node: Ipv4Addr) -> Vec<IpAddr> {
     let ip = host_ip.filter(|text| !text.is_empty());
     match ip.map_or(Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), str::parse) {

@@ -1,6 +1,6 @@
-//! Names through `/etc/hosts`: the containers of a pod share a file that has the names that
-//! cluster DNS has, of the Services and of all pods with a subdomain, for programs that do not
-//! use DNS. It is updated in place.
+//! Names in `/etc/hosts`. The containers of a pod share a file with the names of the Services and
+//! of all pods with a subdomain, like in cluster DNS, for programs that do not use DNS. The file is
+//! updated in place.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,28 +23,28 @@ pub(crate) struct Host {
     pub(crate) hostname: String,
     pub(crate) subdomain: Option<String>,
     pub(crate) address: Ipv4Addr,
-    /// Whether the pod uses the machine's network (`hostNetwork`).
+    /// True if the pod uses the machine's network (`hostNetwork`).
     pub(crate) of_machine: bool,
     /// Additional lines, from `hostAliases`.
     pub(crate) aliases: Vec<(String, Vec<String>)>,
 }
 
 impl Host {
-    /// The parts of its name; without a subdomain, other pods have no name for it.
+    /// Returns the parts of the pod's name. Without a subdomain, the pod has no name for other
+    /// pods.
     fn name(&self) -> (&str, &str, Option<&str>) {
         (&self.namespace, &self.hostname, self.subdomain.as_deref())
     }
 }
 
-/// Renders a pod's file: the machine's lines, its own, and those of `others` and of the
-/// `services`.
+/// Renders a pod's file: the lines of the machine, of the pod, of `others`, and of `services`.
 fn render<'a>(
     machine: &str,
     own: &Host,
     others: impl IntoIterator<Item = &'a Host>,
     services: &[ServiceName],
 ) -> String {
-    // The first line is that of a kubelet, by which programs recognize the file.
+    // The first line is the same as in the kubelet, because programs recognize the file by it.
     let network = if own.of_machine {
         " (host network)"
     } else {
@@ -102,7 +102,7 @@ fn render<'a>(
     text
 }
 
-/// A pod in the table, and its file while it is in use.
+/// A pod in the table, and its file while the file is in use.
 type Entry = (Host, Option<PathBuf>);
 
 /// The named pods and the files that list them.
@@ -114,8 +114,8 @@ pub(crate) struct Hosts {
     changed: Notify,
 }
 
-/// Returns the pods with names to list. A completed pod keeps its name, so that a slower
-/// peer can still resolve it, until another pod takes over the name.
+/// Returns the pods with names to list. A completed pod keeps its name until another pod gets the
+/// name, so that a slower peer can still resolve it.
 fn listed_hosts(table: &BTreeMap<String, Entry>) -> Vec<&Host> {
     let named = || table.values().filter(|(host, _)| host.subdomain.is_some());
     let is_alive = |entry: &Entry| entry.1.is_some();
@@ -186,8 +186,7 @@ impl Hosts {
         self.changed.notify_one();
     }
 
-    /// Keeps the files up to date, forever; simultaneous changes are written
-    /// together.
+    /// Keeps the files up to date, forever. Simultaneous changes are written together.
     pub(crate) async fn maintain(&self) {
         loop {
             self.changed.notified().await;
@@ -235,8 +234,8 @@ impl PodNames for Hosts {
     }
 }
 
-/// In place, because the file is bind-mounted into containers, and with a
-/// single write, so that readers see no partial content.
+/// Writes in place, because the file is bind-mounted into containers, and with a single write, so
+/// that readers see no partial content.
 fn overwrite(file: &Path, text: &str) -> io::Result<()> {
     let mut options = std::fs::File::options();
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;

@@ -28,7 +28,7 @@ pub struct ImageEntrypoint {
     text: String,
 }
 
-/// The text does not have the form `IMAGE=COMMAND`.
+/// The error for a text without the form `IMAGE=COMMAND`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not of the form IMAGE=COMMAND, as in \"nginx=nginx -g 'daemon off;'\": {why}")]
 pub struct ImageEntrypointError {
@@ -37,8 +37,8 @@ pub struct ImageEntrypointError {
 }
 
 impl ImageEntrypoint {
-    /// Whether a container's image matches: with any tag, unless this
-    /// entrypoint specifies one.
+    /// Returns true if a container's image matches, with any tag unless this entrypoint specifies
+    /// one.
     #[must_use]
     pub fn is_of(&self, image: &str) -> bool {
         is_of(&self.image, image)
@@ -111,14 +111,14 @@ pub struct ImageUser {
     text: String,
 }
 
-/// The number of a user, and of its group if the image sets it.
+/// The number of a user, and the number of the user's group if the image sets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UserIds {
     pub(crate) user: u32,
     pub(crate) group: Option<u32>,
 }
 
-/// The text does not have the form `IMAGE=UID[:GID]`.
+/// The error for a text without the form `IMAGE=UID[:GID]`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not of the form IMAGE=UID[:GID], as in \"nginx=101:101\": {why}")]
 pub struct ImageUserError {
@@ -179,7 +179,7 @@ impl ImageUsers {
     }
 }
 
-/// Whether a configured image, with or without a tag, matches that of a container.
+/// Returns true if a configured image, with or without a tag, matches a container's image.
 fn is_of(known: &str, image: &str) -> bool {
     let image = without_default_registry(image);
     let without_digest = image.split('@').next().unwrap_or(image);

@@ -1,10 +1,10 @@
-//! How the previous agent ended.
+//! The end of the previous agent.
 
-/// How an agent and its containers ended.
+/// The end of an agent and its containers.
 #[derive(Debug, Clone)]
 pub struct LastEnd {
-    /// When the agent was asked to stop.
+    /// The time at which the agent was asked to stop.
     pub at: jiff::Timestamp,
-    /// Why the agent stopped, as a sentence.
+    /// The reason for the stop, as a sentence.
     pub cause: String,
 }

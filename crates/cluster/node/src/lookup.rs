@@ -1,4 +1,4 @@
-//! Objects that pods refer to, which were fetched before.
+//! Previously fetched objects that pods refer to.
 
 use std::collections::BTreeMap;
 

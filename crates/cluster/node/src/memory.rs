@@ -1,9 +1,9 @@
-//! Volumes in memory (`emptyDir.medium: Memory`), where the node may mount file systems on
-//! the machine: as root.
+//! Volumes in memory (`emptyDir.medium: Memory`), for agents that may mount file systems, which
+//! requires root.
 //!
-//! A process that only waits holds the mounts in its mount namespace, and each container of
-//! the pod starts with a copy of these mounts. The mounts are in no other namespace, so the
-//! kernel frees the memory with the last process, however the agent ends.
+//! A process that only waits holds the mounts in its mount namespace, and each container of the pod
+//! starts with a copy of these mounts. No other namespace has the mounts, so the kernel frees the
+//! memory with the last process, even if the agent is killed.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use longshore_model::Quantity;
 
 use crate::sandbox::{Command, view::Operation};
 
-/// The mode of a volume, and of one that belongs to a group.
+/// The mode of a volume, and of a volume that belongs to a group.
 const MODE: u32 = 0o777;
 const GROUP_MODE: u32 = 0o2777;
 
-/// Whether a volume is to be in memory.
+/// Returns true if a volume must be in memory.
 pub(crate) fn is_in_memory(volume: &Volume) -> bool {
     let medium = volume
         .empty_dir
@@ -25,8 +25,8 @@ pub(crate) fn is_in_memory(volume: &Volume) -> bool {
     medium == Some("Memory")
 }
 
-/// Returns the command of the process that holds the pod's volumes in memory; `None` if the
-/// pod has none. `folder` has a directory for each volume.
+/// Returns the command of the process that holds the pod's volumes in memory, or `None` if the pod
+/// has none. `folder` has a directory for each volume.
 pub(crate) fn holder(pod: &Pod, folder: &Path, group: Option<u32>) -> Option<Command> {
     let volumes = pod
         .spec

@@ -19,7 +19,7 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(10);
 const RENEWALS_PER_STATUS: u32 = 30;
 const PODS: &str = "250";
 
-/// What the agent reports about one of its nodes.
+/// The data that the agent reports about one of its nodes.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeInfo {
     pub(crate) name: String,
@@ -76,8 +76,8 @@ pub(crate) async fn register(
     write_status(cluster, info, clock.now(), clock.now()).await
 }
 
-/// Returns patches of the node's labels and of its device counts; entries that
-/// no longer apply are removed.
+/// Returns patches of the node's labels and of its device counts. Entries that no longer apply are
+/// removed.
 fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
     let mut labels = node["metadata"]["labels"].clone();
     let left = earlier["metadata"]["labels"].as_object();
@@ -101,13 +101,13 @@ fn renew_devices(earlier: &Value, node: &Value) -> (Value, Value) {
 /// The container runtime that nodes of this agent report, without its version.
 const RUNTIME: &str = "longshore";
 
-/// Deletes nodes that an earlier agent had, and their Leases. Their pods are deleted by the
-/// controllers.
+/// Deletes nodes of an earlier agent, and their Leases. The controllers delete the pods of the
+/// nodes.
 pub(crate) async fn remove(cluster: &Cluster, names: &[String]) -> Result<(), Error> {
     let nodes = cluster.nodes();
     for name in names {
         let found = nodes.find(name).await?;
-        // Another program may have taken the name.
+        // Another program may use the name now.
         if !found.map_or(Ok(false), |node| {
             node.raw().map(|node| is_of_an_agent(&node))
         })? {
@@ -127,7 +127,7 @@ pub(crate) async fn remove(cluster: &Cluster, names: &[String]) -> Result<(), Er
     Ok(())
 }
 
-/// Whether an agent of this program reported a node.
+/// Returns true if an agent of this program reported a node.
 fn is_of_an_agent(node: &Value) -> bool {
     let runtime = node.pointer("/status/nodeInfo/containerRuntimeVersion");
     let runtime = runtime.and_then(Value::as_str).unwrap_or_default();
@@ -136,7 +136,7 @@ fn is_of_an_agent(node: &Value) -> bool {
         .is_some_and(|(name, _)| name == RUNTIME)
 }
 
-/// Renews the lease and periodically the status, forever.
+/// Renews the Lease and, at longer intervals, the status, forever.
 pub(crate) async fn keep_alive(cluster: Cluster, info: NodeInfo, clock: Clock) {
     let heartbeat = clock.heartbeat();
     let started = clock.now();

@@ -1,18 +1,18 @@
-//! Threads for work that pods cause and that may wait for ever: on files of pods, on file systems
-//! that do not answer, or for the CPU. They are not the runtime's threads for blocking work, which
+//! Threads for work of pods that may block forever: on files of pods, on file systems that do not
+//! answer, or for the CPU. They are separate from the runtime's threads for blocking work, which
 //! requests to the API server and the controllers need.
 
 use std::{io, thread};
 
 use tokio::sync::{Semaphore, oneshot};
 
-/// The number of threads. The task of a pod waits for its work, so a running pod has one or two
-/// of them; threads that wait for ever remain after their pod.
+/// The maximum number of threads. The task of a pod waits for its work, so a running pod has one or
+/// two of them; threads that block forever remain after their pod.
 const THREADS: usize = 512;
 
 static FREE: Semaphore = Semaphore::const_new(THREADS);
 
-/// Runs work on a thread of its own.
+/// Runs work on a separate thread.
 ///
 /// # Errors
 /// The system has no resources for a thread, or the work panicked.

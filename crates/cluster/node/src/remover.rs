@@ -1,5 +1,5 @@
-//! Removes directories of completed and deleted pods on a separate thread: a million files
-//! take long, and no other work should wait for them.
+//! Removes directories of completed and deleted pods on a separate thread. Removing a million files
+//! takes long, and other work must not wait for it.
 
 use std::{
     io,
@@ -9,11 +9,11 @@ use std::{
 
 use longshore_files::remove_tree;
 
-/// The lowest priority.
+/// The priority of the thread, which is the lowest one.
 const NICE: i32 = 19;
 
-/// A queue of directories to remove. If the process ends first, the next agent
-/// on the same data queues the rest again.
+/// A queue of directories to remove. If the process ends first, the next agent on the same data
+/// queues the rest again.
 #[derive(Debug)]
 pub(crate) struct Remover {
     queue: mpsc::Sender<PathBuf>,

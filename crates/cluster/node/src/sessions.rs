@@ -19,11 +19,11 @@ use crate::{pod::Shared, streams};
 /// Time limit for a connection to a pod's port.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens sessions with the containers of a running agent. Cheap to clone; does
-/// not keep the agent alive.
+/// Opens sessions with the containers of a running agent. Cheap to clone; does not keep the agent
+/// alive.
 #[derive(Clone)]
 pub struct Sessions {
-    /// That of one of the nodes. It has the running containers of all.
+    /// The shared state of one of the nodes. It contains the running containers of all nodes.
     shared: Weak<Shared>,
     /// The names of the nodes.
     nodes: Arc<[String]>,
@@ -45,9 +45,8 @@ impl Sessions {
         self.shared.upgrade().ok_or_else(stopping)
     }
 
-    /// Runs a command in a container's namespaces, with its environment,
-    /// working directory and user. It runs until it or the container ends,
-    /// regardless of the session.
+    /// Runs a command in a container's namespaces, with its environment, working directory and
+    /// user. The command runs until it or the container ends, regardless of the session.
     async fn run(
         self,
         container: &ContainerRef,

@@ -1,5 +1,5 @@
-//! Fetches the ConfigMaps, Secrets and ClusterTrustBundles that a pod refers to, and watches those
-//! of its volumes.
+//! Fetches the ConfigMaps, Secrets and ClusterTrustBundles that a pod refers to, and watches the
+//! objects that its volumes contain.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,7 +44,7 @@ impl Lookup for Sources {
 pub(crate) struct References {
     pub(crate) config_maps: BTreeSet<String>,
     pub(crate) secrets: BTreeSet<String>,
-    /// Whether ClusterTrustBundles are needed.
+    /// True if ClusterTrustBundles are needed.
     pub(crate) trust_bundles: bool,
 }
 
@@ -120,7 +120,7 @@ struct BundleSpec {
     trust_bundle: String,
 }
 
-/// Fetches `references`; objects that do not exist are omitted.
+/// Fetches `references`. Objects that do not exist are omitted.
 pub(crate) async fn fetch(
     cluster: &Cluster,
     namespace: &str,
@@ -158,7 +158,7 @@ pub(crate) async fn fetch(
     Ok(sources)
 }
 
-/// Delay before watches start; most pods have ended by then and need none.
+/// The delay before watches start. Most pods have ended by then and need none.
 const FOLLOW_AFTER: Duration = Duration::from_secs(2);
 const FOLLOW_AGAIN: Duration = Duration::from_secs(10);
 

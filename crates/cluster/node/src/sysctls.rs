@@ -1,4 +1,4 @@
-//! Which kernel parameters pods may set (`sysctls`), as a kubelet decides it. Pure.
+//! Decides which kernel parameters pods may set (`sysctls`), like the kubelet. Pure.
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -11,7 +11,7 @@ enum Namespace {
     Net,
 }
 
-/// The parameters that a pod may set: they have no effect on other pods.
+/// The parameters that a pod may set, because they have no effect on other pods.
 const SAFE: [(&str, Namespace); 14] = [
     ("kernel.shm_rmid_forced", Namespace::Ipc),
     ("net.ipv4.ip_local_port_range", Namespace::Net),
@@ -29,8 +29,8 @@ const SAFE: [(&str, Namespace); 14] = [
     ("net.ipv4.tcp_notsent_lowat", Namespace::Net),
 ];
 
-/// Rejects a pod that sets a parameter which is not safe, or whose namespace it shares with the
-/// machine.
+/// Rejects a pod that sets an unsafe parameter, or a parameter whose namespace the pod shares with
+/// the machine.
 ///
 /// # Errors
 /// The first such parameter.

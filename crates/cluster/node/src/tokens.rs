@@ -1,5 +1,5 @@
-//! Tokens of a pod's service account: requested from the API server like by the
-//! kubelet, bound to the pod, and renewed before they expire.
+//! Tokens of a pod's service account. Like in the kubelet, they are requested from the API server,
+//! bound to the pod, and renewed before they expire.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,17 +19,16 @@ use crate::access;
 /// Default lifetime of a projected token (as in Kubernetes).
 const DEFAULT_LIFETIME_SECONDS: i64 = 3600;
 
-/// A token is renewed after this share of its lifetime, or after
-/// [`RENEW_AFTER`].
+/// A token is renewed after this percentage of its lifetime, or after [`RENEW_AFTER`].
 const RENEW_AFTER_PERCENT: i128 = 80;
 const RENEW_AFTER: SignedDuration = SignedDuration::from_hours(24);
-/// Minimum time between renewals, whatever the clocks of server and node show.
+/// The minimum time between renewals, independent of the clocks of the server and the node.
 const MIN_RENEWAL_INTERVAL: SignedDuration = SignedDuration::from_secs(1);
-/// How much earlier than the time of its issue a server accepts a token.
+/// The time before its issue at which a server still accepts a token.
 const CLOCK_TOLERANCE: SignedDuration = SignedDuration::from_mins(1);
 /// Delay after a failed renewal.
 const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(10);
-/// Maximum time between checks of the clock: timers stop while the machine is
+/// The maximum time between checks of the clock, because timers stop while the machine is
 /// suspended.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -52,7 +51,8 @@ impl TokenSpec {
         }
     }
 
-    /// Returns the tokens that a pod's volumes request, besides that of its service account.
+    /// Returns the tokens that a pod's volumes request, in addition to the token of its service
+    /// account.
     pub(crate) fn of_pod(pod: &Pod) -> BTreeSet<Self> {
         let spec = pod.spec.iter();
         let volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
@@ -84,7 +84,7 @@ impl TokenSpec {
 /// Issued tokens by their parameters.
 pub(crate) type Issued = BTreeMap<TokenSpec, String>;
 
-/// Why a token is not available.
+/// The reason why a token is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TokenError {
@@ -105,8 +105,8 @@ struct CachedToken {
 }
 
 impl CachedToken {
-    /// Returns the time until the renewal. After the clock was set back, a token from later times
-    /// is renewed at once: servers refuse it until then.
+    /// Returns the time until the renewal. After the clock was set back, a token from a later time
+    /// is renewed immediately, because servers reject it until then.
     fn time_to_renewal(&self, now: Timestamp) -> Duration {
         if self.issued.duration_since(now) > CLOCK_TOLERANCE {
             return Duration::ZERO;
@@ -222,8 +222,8 @@ impl Tokens {
         })
     }
 
-    /// Whether an error means that the server does not support token requests;
-    /// if it does, the error names the account.
+    /// Returns true if an error means that the server does not support token requests. Otherwise
+    /// the error names the account.
     fn is_unknown(&self, error: &Error) -> bool {
         if error.code() == Some(405) {
             return true;
@@ -232,15 +232,15 @@ impl Tokens {
         error.is_not_found() && details.is_none_or(|details| details.name.is_empty())
     }
 
-    /// Returns the time until the next renewal; `None` if there are no tokens.
+    /// Returns the time until the next renewal, or `None` without tokens.
     fn time_to_renewal(&self, now: Timestamp) -> Option<Duration> {
         let cached = self.cached.lock();
         let times = cached.values().map(|cached| cached.time_to_renewal(now));
         times.min()
     }
 
-    /// Calls `due` when a token must be renewed, until `due` returns that its
-    /// receiver was dropped.
+    /// Calls `due` when a token must be renewed, until `due` returns false because its receiver was
+    /// dropped.
     pub(crate) async fn follow<F: Future<Output = bool>>(&self, due: impl Fn() -> F) {
         loop {
             let begin = self.clock.instant();
@@ -271,7 +271,7 @@ pub(crate) fn account(pod: &Pod) -> &str {
     name.filter(|name| !name.is_empty()).unwrap_or("default")
 }
 
-/// Returns when to renew a token that is issued `now`.
+/// Returns the time at which a token that is issued `now` is renewed.
 fn renew_at(now: Timestamp, expires: Timestamp, seconds: i64) -> Timestamp {
     let mut lifetime = expires.duration_since(now);
     if lifetime <= SignedDuration::ZERO {
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(after(600, 600), 480);
         assert_eq!(after(3607, 3607), 2885);
         assert_eq!(after(365 * 86_400, 3607), 86_400);
-        // A clock that is an hour behind.
+        // The clock is an hour behind.
         assert_eq!(after(-3600, 600), 480);
         assert_eq!(after(0, i64::MAX), 86_400);
         assert_eq!(after(1, 1), 1);
@@ -376,7 +376,7 @@ mod tests {
         cache(&tokens_of, &wanted, 3600, -1);
         let fresh = ask(&tokens_of).await.unwrap()[&wanted].clone();
         assert_eq!(fresh.split('.').count(), 3, "a JSON Web Token");
-        // Kept and not requested again.
+        // The token was kept and not requested again.
         assert_eq!(ask(&tokens_of).await.unwrap()[&wanted], fresh);
         // The clock was set back by an hour.
         cache_issued(&tokens_of, &wanted, 3600, 7200, 6500);

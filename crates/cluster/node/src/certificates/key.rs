@@ -1,4 +1,4 @@
-//! Generates the keys of pods, and requests that are signed with them.
+//! Generates the keys of pods, and requests that are signed with these keys.
 
 use std::fmt;
 
@@ -32,18 +32,18 @@ const ECDSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.100
 const ECDSA_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
 const ECDSA_SHA512: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.4");
 const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
-/// What precedes the key in the encoding (PKCS #8) of an Ed25519 key. ring writes the second
+/// The bytes before the key in the encoding (PKCS #8) of an Ed25519 key. ring writes the second
 /// version of the encoding, which not all versions of OpenSSL read.
 const ED25519_PKCS8: [u8; 16] = [
     0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20,
 ];
 
-/// A private key in PEM. It is secret, so it is not shown.
+/// A private key in PEM. `Debug` does not print it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PrivateKey(pub(super) String);
 
 impl PrivateKey {
-    /// The key in PEM.
+    /// Returns the key in PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.0
     }
@@ -63,7 +63,7 @@ pub(super) struct NewKey {
     pub(super) request: Vec<u8>,
 }
 
-/// Why a key cannot be generated.
+/// The reason why a key cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError {
     #[error("unknown key type {0:?}")]
@@ -74,7 +74,7 @@ pub(super) enum KeyError {
     Encode(#[from] x509_cert::der::Error),
 }
 
-/// Failures of ring and of the key formats say nothing about their causes.
+/// Errors of ring and of the key formats do not contain their causes.
 fn failed<E>(_: E) -> KeyError {
     KeyError::Generate
 }

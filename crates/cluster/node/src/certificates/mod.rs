@@ -1,6 +1,5 @@
-//! Certificates of a pod: for each source `podCertificate` of its volumes, the node
-//! generates a key, requests a certificate from the source's signer, and renews it, as the
-//! kubelet does.
+//! Certificates of a pod. For each source `podCertificate` of its volumes, the node generates a
+//! key, requests a certificate from the source's signer, and renews it, as the kubelet does.
 
 mod key;
 mod request;
@@ -21,22 +20,23 @@ use request::Requester;
 pub(crate) use state::{CertificateError, Credentials};
 use state::{Pending, State};
 
-/// The maximum random delay of requests, so that the pods of a cluster do not make them at
-/// the same time.
+/// The maximum random delay of requests, so that the pods of a cluster do not send them at the same
+/// time.
 const MAX_DELAY_SECONDS: i64 = 5 * 60;
-/// Maximum time between checks of the clock: timers stop while the machine is suspended.
+/// The maximum time between checks of the clock, because timers stop while the machine is
+/// suspended.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(60);
-/// Delays after a request that was not possible.
+/// The delays after a request that failed.
 const MIN_RETRY_DELAY: Duration = Duration::from_millis(100);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(20);
 
-/// A source of a volume: the volume's name, and the source's index in it.
+/// A source in a volume: the volume's name, and the index of the source.
 pub(crate) type SourceKey = (String, usize);
 
-/// The certificates of a pod's volumes, or why there is none.
+/// The certificates of a pod's volumes, or the reasons why they are missing.
 pub(crate) type Certificates = BTreeMap<SourceKey, Result<Credentials, CertificateError>>;
 
-/// Why a certificate cannot be requested.
+/// The reason why a certificate cannot be requested.
 #[derive(Debug, thiserror::Error)]
 enum RequestError {
     #[error(transparent)]
@@ -50,10 +50,10 @@ enum RequestError {
 /// The result of a step.
 #[derive(Debug, Default)]
 struct Progress {
-    /// Whether credentials were issued or refused.
+    /// True if credentials were issued or refused.
     has_changed: bool,
     notes: Vec<Note>,
-    /// Whether a request was not possible.
+    /// True if a request failed.
     has_failed: bool,
 }
 
@@ -86,7 +86,7 @@ fn random_delay() -> SignedDuration {
 }
 
 impl PodCertificates {
-    /// The certificates of a pod on a node; `None` if its volumes have none.
+    /// Returns the certificates of a pod on a node, or `None` if its volumes have none.
     pub(crate) fn new(cluster: Cluster, node: &str, pod: &Pod) -> Option<Self> {
         let sources = sources(pod);
         let metadata = &pod.metadata;
@@ -108,7 +108,7 @@ impl PodCertificates {
         })
     }
 
-    /// The current certificates.
+    /// Returns the current certificates.
     pub(crate) fn current(&self) -> Certificates {
         let states = self.states.lock();
         let all = states.iter();
@@ -116,8 +116,8 @@ impl PodCertificates {
             .collect()
     }
 
-    /// Requests and renews the certificates. Reports events to `note`, and calls `changed`
-    /// after changes, until `changed` returns that its receiver was dropped.
+    /// Requests and renews the certificates. Reports events to `note`, and calls `changed` after
+    /// changes, until `changed` returns false because its receiver was dropped.
     pub(crate) async fn follow<F: Future<Output = bool>>(
         &self,
         note: impl Fn(Note),
@@ -125,7 +125,7 @@ impl PodCertificates {
     ) {
         let mut delay = Duration::ZERO;
         loop {
-            // Changes of requests that are created later are seen.
+            // The watch starts first, so that it reports requests that are created later.
             let mut watch = match self.requester.own() {
                 Ok(view) => view.watch().await.ok(),
                 Err(_) => None,
@@ -171,7 +171,7 @@ impl PodCertificates {
         }
     }
 
-    /// Does what is due.
+    /// Executes the requests that are due.
     async fn step(&self, now: Timestamp, delay: impl Fn() -> SignedDuration) -> Progress {
         let mut progress = Progress::default();
         for (key, source) in &self.sources {
@@ -216,7 +216,7 @@ impl PodCertificates {
         Ok(())
     }
 
-    /// Uses the state of a source.
+    /// Calls a function with the state of a source.
     fn with<T>(&self, key: &SourceKey, then: impl FnOnce(&mut State) -> T) -> Option<T> {
         self.states.lock().get_mut(key).map(then)
     }

@@ -27,14 +27,14 @@ impl Requester {
         view.in_namespace(&self.namespace)
     }
 
-    /// The requests for the pod.
+    /// Returns the view of the requests for the pod.
     pub(super) fn own(&self) -> Result<View<PodCertificateRequest>, Error> {
         let of_pod = FieldSelector::everything().with("spec.podName", self.pod.clone());
         Ok(self.requests()?.fields(of_pod))
     }
 
-    /// Creates a request. Returns its name, and when it was created, by the system's clock:
-    /// that of the validity of certificates.
+    /// Creates a request. Returns its name and its creation time by the system's clock, which also
+    /// determines the validity of certificates.
     pub(super) async fn create(
         &self,
         source: &PodCertificateProjection,
@@ -75,7 +75,7 @@ impl Requester {
         Ok((made.name().to_owned(), Timestamp::now()))
     }
 
-    /// Reads what a request has come to.
+    /// Reads the outcome of a request.
     pub(super) async fn outcome(&self, name: &str) -> Result<Outcome, Error> {
         match self.requests()?.find(name).await? {
             Some(item) => Ok(outcome(&item.raw()?)),
@@ -84,7 +84,7 @@ impl Requester {
     }
 }
 
-/// The UID of an object of the kind `what`.
+/// Returns the UID of an object of the kind `what`.
 async fn uid<K: Object>(view: View<K>, what: &str, name: &str) -> Result<String, Error> {
     let found = view.find(name).await?;
     let missing = || Error::Invalid(format!("the {what} {name:?} does not exist"));
@@ -93,7 +93,7 @@ async fn uid<K: Object>(view: View<K>, what: &str, name: &str) -> Result<String,
         .ok_or_else(missing)
 }
 
-/// What a request has come to.
+/// Returns the outcome of a request.
 fn outcome(request: &Value) -> Outcome {
     let status = &request["status"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -123,7 +123,7 @@ fn outcome(request: &Value) -> Outcome {
     Outcome::Open
 }
 
-/// The certificates of a chain in PEM, without text between them and without headers.
+/// Returns the certificates of a chain in PEM, without text between them and without headers.
 fn certificates(chain: &str) -> String {
     let without_headers: String = chain
         .lines()

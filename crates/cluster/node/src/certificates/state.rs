@@ -1,16 +1,16 @@
-//! The state of a certificate of a pod: what is requested when, as by the kubelet. Pure.
+//! The state of a certificate of a pod, and the times of its requests, as in the kubelet. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::key::PrivateKey;
 use crate::events::Note;
 
-/// A request that does not exist after this time, and a random delay, is made again.
+/// A request that does not exist after this time and a random delay is repeated.
 const ASSUME_DELETED: SignedDuration = SignedDuration::from_mins(10);
 /// If a certificate becomes valid later than after this time, the clock was set back: API servers
-/// accept no such certificates of signers.
+/// do not accept such certificates from signers.
 const SET_BACK: SignedDuration = SignedDuration::from_mins(10);
-/// A certificate whose renewal takes longer is overdue.
+/// The time after which the renewal of a certificate is overdue.
 const OVERDUE: SignedDuration = SignedDuration::from_mins(10);
 
 /// A private key and the certificates of its public key, in PEM.
@@ -20,7 +20,7 @@ pub(crate) struct Credentials {
     pub(crate) chain: String,
 }
 
-/// Why a pod has no certificate.
+/// The reason why a pod has no certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum CertificateError {
@@ -39,7 +39,7 @@ pub(crate) enum CertificateError {
 pub(super) struct Pending {
     pub(super) name: String,
     pub(super) key: PrivateKey,
-    /// If it does not exist at this time, it was deleted.
+    /// The time after which a request that does not exist counts as deleted.
     abandon_at: Timestamp,
 }
 
@@ -58,10 +58,10 @@ impl Pending {
     }
 }
 
-/// What a request has come to.
+/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It does not exist.
+    /// The request does not exist.
     Missing,
     /// The signer has not decided.
     Open,
@@ -84,22 +84,22 @@ pub(super) enum Outcome {
 /// The state of a certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is to be requested.
+    /// The certificate has not been requested.
     Initial,
-    /// It was requested.
+    /// The certificate has been requested.
     Waiting(Pending),
-    /// The signer has refused it, which is final.
+    /// The signer has refused the certificate, which is final.
     Refused(CertificateError),
     Issued {
         credentials: Credentials,
         not_before: Timestamp,
         refresh_at: Timestamp,
         not_after: Timestamp,
-        /// The request of the next certificate.
+        /// The request for the next certificate.
         renewal: Option<Pending>,
-        /// Whether there was an event that the renewal is overdue.
+        /// True after an event that the renewal is overdue.
         noted_overdue: bool,
-        /// Whether there was an event that the certificate has expired.
+        /// True after an event that the certificate has expired.
         noted_expiry: bool,
     },
 }
@@ -113,8 +113,8 @@ impl State {
         }
     }
 
-    /// Returns true if a certificate must be requested: also after the clock was set back, because one
-    /// from later times is not valid yet.
+    /// Returns true if a certificate must be requested. This also holds after the clock was set
+    /// back, because the current certificate may not be valid yet.
     pub(super) fn is_request_due(&self, now: Timestamp) -> bool {
         match self {
             Self::Initial => true,
@@ -128,7 +128,7 @@ impl State {
         }
     }
 
-    /// The request whose outcome is open.
+    /// Returns the request without an outcome.
     pub(super) fn pending(&self) -> Option<&Pending> {
         match self {
             Self::Waiting(pending) => Some(pending),
@@ -137,7 +137,8 @@ impl State {
         }
     }
 
-    /// When a certificate must be requested; `None` if that depends on a signer.
+    /// Returns the time at which a certificate must be requested, or `None` if that depends on a
+    /// signer.
     pub(super) fn next_request(&self) -> Option<Timestamp> {
         match self {
             Self::Issued {
@@ -149,7 +150,7 @@ impl State {
         }
     }
 
-    /// Remembers that a certificate was requested.
+    /// Records that a certificate was requested.
     pub(super) fn requested(&mut self, pending: Pending) {
         match self {
             Self::Issued { renewal, .. } => *renewal = Some(pending),
@@ -200,7 +201,7 @@ impl State {
             }
             Outcome::Failed { reason, message } => ("Failed", "failed", "failed", reason, message),
         };
-        // The kubelet takes the reason as a format, which results in this text.
+        // The kubelet uses the reason as a format string, which results in this text.
         let text = format!(
             "{reason}%!(EXTRA string=PodCertificateRequest {namespace}/{} {verb}, reason={reason:?}, message={message:?})",
             pending.name,
@@ -213,7 +214,7 @@ impl State {
         Some(warning(condition, text))
     }
 
-    /// Returns events about a certificate that is not renewed in time, each once.
+    /// Returns events about a certificate that is not renewed in time. Each event is returned once.
     pub(super) fn overdue(&mut self, now: Timestamp) -> Vec<Note> {
         let Self::Issued {
             refresh_at,
@@ -303,7 +304,7 @@ mod tests {
         let mut state = fresh();
         let first = state.credentials().unwrap();
         assert_eq!((first.key.pem(), &*first.chain), ("key of a", "one"));
-        // The time of the signer, and the delay.
+        // The time from the signer, and the delay.
         assert_eq!(state.next_request(), Some(at(101)));
         assert!(!state.is_request_due(at(100)));
         assert!(state.is_request_due(at(101)));

@@ -156,7 +156,7 @@ async fn certificates_are_requested_and_renewed() {
     assert_eq!(first.chain, chain);
     let key = KeyPair::from_pem(first.key.pem()).unwrap();
     assert!(key.is_compatible(&rcgen::PKCS_ECDSA_P384_SHA384));
-    // Nothing is due before the time that the signer has set.
+    // Nothing is due before the time that the signer set.
     assert!(!step(11).await.has_changed);
     assert_eq!(requests(&cluster).await, [Value::Null; 0]);
     assert!(!step(12).await.has_changed);

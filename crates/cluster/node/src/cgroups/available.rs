@@ -1,4 +1,4 @@
-//! Decides in which cgroups the agent can create groups, and creates its own.
+//! Decides in which cgroups the agent can create groups, and creates the agent's group.
 
 use std::{
     fs, io,
@@ -22,28 +22,29 @@ use super::{
 
 /// The maximum length of the names of groups.
 const MAX_NAME: usize = 255;
-/// How often the agent tries to create its group: another agent may take it for a leftover.
+/// The number of attempts to create the agent's group, which another agent may remove as a
+/// leftover.
 const ATTEMPTS: u32 = 3;
 
 /// Distinguishes the groups that this process creates.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
-/// Why limits are not enforced.
+/// The reason why limits are not enforced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub(crate) struct Unavailable {
     text: String,
-    /// Whether the limit of the pod leaves no memory for another group.
+    /// True if the limit of the pod leaves no memory for another group.
     pub(crate) is_out_of_memory: bool,
 }
 
 impl Unavailable {
-    /// A process did not join its cgroup.
+    /// Returns the error for a process that did not join its cgroup.
     pub(crate) fn not_joined() -> Self {
         Self::because("the kernel did not let a container join its cgroup".to_owned())
     }
 
-    /// Returns the reason, and what to do.
+    /// Returns the reason and the remedy.
     pub(crate) fn with_remedy(&self) -> String {
         format!(
             "{self}; run the cluster as root, or in a cgroup of its own: \
@@ -59,15 +60,15 @@ impl Unavailable {
     }
 }
 
-/// The agent's group, or why there is none.
+/// The agent's group, or the reason why it does not exist.
 type AgentsGroup = Result<Arc<Group>, Unavailable>;
 
-/// The cgroups of an agent. Clones share them; they are created when the first pod needs one.
+/// The cgroups of an agent. Clones share them. They are created when the first pod needs one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cgroups {
     own: Arc<OwnCgroups>,
     agents: Arc<Mutex<Option<AgentsGroup>>>,
-    /// Why the limits of a pod were not enforced.
+    /// The reason why the limits of a pod were not enforced.
     reported: Arc<Mutex<Option<Unavailable>>>,
 }
 
@@ -118,14 +119,14 @@ impl Cgroups {
             if error.kind() != io::ErrorKind::AlreadyExists {
                 return Err(error);
             }
-            // Processes of the pod under an earlier task of it are ending.
+            // Processes of an earlier task of the pod are ending, so the name is in use.
             let number = COUNTER.fetch_add(1, Ordering::Relaxed);
             agents.for_pod(&format!("{name}-{number}"), &limits)
         });
         group.map(Some).map_err(unavailable)
     }
 
-    /// Creates the group of a run of a container in that of its pod.
+    /// Creates the group of a run of a container in the group of its pod.
     pub(crate) fn for_container(
         pod: &Arc<Group>,
         container: &str,
@@ -136,14 +137,14 @@ impl Cgroups {
         pod.for_container(&name, limits).map_err(unavailable)
     }
 
-    /// Records that the limits of a pod are not enforced. Returns true the first time, which is
-    /// reported.
+    /// Records that the limits of a pod are not enforced. Returns true the first time, so that it
+    /// is reported once.
     pub(crate) fn report(&self, error: &Unavailable) -> bool {
         self.reported.lock().replace(error.clone()).is_none()
     }
 
-    /// Returns why limits are not enforced; `None` if they are. Creates nothing: before the first
-    /// pod with limits, it is what will most likely happen.
+    /// Returns the reason why limits are not enforced, or `None` if they are. Does not create
+    /// groups: before the first pod with limits, it returns the most likely result.
     pub(crate) fn refusal(&self) -> Option<Unavailable> {
         if let Some(reported) = &*self.reported.lock() {
             return Some(reported.clone());
@@ -169,7 +170,7 @@ fn unavailable(error: io::Error) -> Unavailable {
     }
 }
 
-/// Rejects names that would leave the directory. Those that an API server has validated do not.
+/// Rejects names that would leave the directory. Names from an API server never do.
 fn checked(name: String) -> Result<String, Unavailable> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     if name.len() <= MAX_NAME && name.chars().all(is_plain) {
@@ -192,8 +193,8 @@ fn predict(own: &OwnCgroups) -> Result<(), Unavailable> {
     Ok(())
 }
 
-/// Finds the cgroups in which the agent's group is created. `delegated` finds one of version 2, with
-/// its controllers.
+/// Finds the cgroups in which the agent's group is created. `delegated` finds a cgroup of version 2
+/// with its controllers.
 fn parents(
     own: &OwnCgroups,
     delegated: impl FnOnce(&Folder) -> Option<(Folder, Vec<String>)>,
@@ -246,7 +247,7 @@ fn create(own: &OwnCgroups) -> Result<Group, Unavailable> {
     Err(unavailable(error))
 }
 
-/// Creates and locks a group; `None` if another agent has taken it for a leftover.
+/// Creates and locks a group. Returns `None` if another agent has removed it as a leftover.
 fn create_in(parents: &Folders) -> io::Result<Option<Group>> {
     let number = COUNTER.fetch_add(1, Ordering::Relaxed);
     let made = parents.create(&format!("{PREFIX}{}-{number}", process::id()))?;
@@ -282,8 +283,8 @@ fn words(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Finds a cgroup of version 2 in which this process can create groups with controllers, and
-/// these controllers: its own, or the nearest above it.
+/// Finds a cgroup of version 2 in which this process can create groups with controllers, which is
+/// its own or the nearest one above it. Returns the cgroup and the controllers.
 pub(super) fn delegated(own: &Folder) -> Option<(Folder, Vec<String>)> {
     let candidates = candidates(own);
     let nearest = candidates.first()?;
@@ -341,7 +342,7 @@ fn folder(own: &Folder, path: PathBuf) -> Folder {
     }
 }
 
-/// Returns the controllers of the process's own cgroup, if it contains no other process.
+/// Returns the controllers of the process's own cgroup if it contains no other process.
 fn controllers_to_take_over(own: &Path) -> io::Result<Vec<String>> {
     let present = fs::read_to_string(own.join("cgroup.procs"))?;
     if present.trim() != process::id().to_string() {
@@ -354,8 +355,8 @@ fn controllers_to_take_over(own: &Path) -> io::Result<Vec<String>> {
     }
 }
 
-/// Enables the controllers in the process's own cgroup. A cgroup with controllers for others
-/// must not contain processes, so this process, if it is the only one, moves to a cgroup in it.
+/// Enables the controllers in the process's own cgroup. A cgroup that delegates controllers must
+/// not contain processes, so this process moves to a new cgroup below if it is the only one.
 pub(super) fn take_over(own: &Path) -> io::Result<()> {
     let id = process::id().to_string();
     let processes = own.join("cgroup.procs");

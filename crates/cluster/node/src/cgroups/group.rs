@@ -1,4 +1,4 @@
-//! A cgroup that the agent has created, for a controller or several.
+//! A cgroup that the agent has created, for one or several controllers.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -17,24 +17,24 @@ use super::{
     usage::{self, GroupUsage},
 };
 
-/// How often and at which interval the removal of a group is tried whose processes are ending.
+/// The number and the interval of the attempts to remove a group whose processes are ending.
 const REMOVALS: u32 = 400;
 const REMOVAL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The file with the processes of a group.
 const PROCESSES: &str = "cgroup.procs";
 
-/// The directories of a group, by what the agent uses them for.
+/// The directories of a group, by their use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Folders {
     pub(super) memory: Option<Folder>,
     pub(super) cpu: Option<Folder>,
-    /// Where the CPU time is counted.
+    /// The directory in which CPU time is counted.
     pub(super) accounting: Option<Folder>,
 }
 
 impl Folders {
-    /// Returns the directories, each only once.
+    /// Returns each of the directories once.
     pub(super) fn unique(&self) -> Vec<&Folder> {
         let mut unique: Vec<&Folder> = Vec::new();
         for folder in [&self.memory, &self.cpu, &self.accounting]
@@ -62,7 +62,7 @@ impl Folders {
         }
     }
 
-    /// Creates the directories of a group in these, and returns them.
+    /// Creates the directories of a group below these, and returns them.
     pub(super) fn create(&self, name: &str) -> io::Result<Self> {
         let made = self.join(name);
         let unique = made.unique();
@@ -78,7 +78,7 @@ impl Folders {
         Ok(made)
     }
 
-    /// Lets groups in these have the controllers, which version 2 requires.
+    /// Enables the controllers for groups below these directories, which version 2 requires.
     pub(super) fn delegate(&self) -> io::Result<()> {
         for (folder, controller) in [(&self.memory, "memory"), (&self.cpu, "cpu")] {
             if let Some(folder) = folder
@@ -91,7 +91,7 @@ impl Folders {
         Ok(())
     }
 
-    /// Removes the directories; returns whether none is left.
+    /// Removes the directories. Returns true if none is left.
     fn remove(&self) -> bool {
         let folders = self.unique();
         let left = folders.iter().filter(|folder| !remove(&folder.path));
@@ -99,11 +99,11 @@ impl Folders {
     }
 }
 
-/// Removes the directory of a group, and of the groups that a privileged container has created in
-/// it. Returns whether it is gone: a group with processes stays. Files of groups cannot be removed,
-/// and need not be.
+/// Removes the directory of a group, and the groups that a privileged container has created in it.
+/// Returns true if the directory is gone; a group with processes remains. The files of groups
+/// cannot be removed and disappear with the directory.
 pub(super) fn remove(folder: &Path) -> bool {
-    // Without recursion: a container can create groups deeper than the stack.
+    // Not recursive, because a container can create groups deeper than the stack.
     let mut left = vec![(folder.to_owned(), false)];
     while let Some((path, is_listed)) = left.last_mut() {
         let removed = fs::remove_dir(&*path).or_else(|error| match error.kind() {
@@ -135,7 +135,7 @@ pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     })
 }
 
-/// Where a container sees a directory of its group.
+/// The location at which a container sees a directory of its group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     /// The directory on the machine.
@@ -148,13 +148,13 @@ pub(crate) struct Shown {
 #[derive(Debug)]
 pub(crate) struct Group {
     folders: Folders,
-    /// Locks of the directories, by which other agents know that this agent lives.
+    /// Locks of the directories, which show other agents that this agent runs.
     _locks: Vec<OwnedFd>,
     parent: Option<Arc<Group>>,
 }
 
 impl Group {
-    /// Takes over existing directories, which are removed with the group.
+    /// Creates a group from existing directories, which are removed with the group.
     pub(super) fn of(folders: Folders, locks: Vec<OwnedFd>) -> Self {
         Self {
             folders,
@@ -229,10 +229,10 @@ impl Group {
         Arc::new(Self::of(folders, Vec::new()))
     }
 
-    /// Whether a process is in the group or in a group below it.
+    /// Returns true if a process is in the group or in a group below it.
     pub(crate) fn contains(&self, process: i32) -> bool {
         let Ok(text) = fs::read_to_string(format!("/proc/{process}/cgroup")) else {
-            // It has ended, and was in the group as far as is known.
+            // The process has ended, and was in the group as far as is known.
             return true;
         };
         self.folders.unique().iter().all(|folder| {
@@ -244,7 +244,7 @@ impl Group {
         })
     }
 
-    /// How many processes of the group the kernel has killed for lack of memory.
+    /// Returns the number of the group's processes that the kernel has killed for lack of memory.
     pub(crate) fn out_of_memory_kills(&self) -> u64 {
         let count = self.folders.memory.as_ref().and_then(|memory| {
             let file = match memory.version {
@@ -257,7 +257,7 @@ impl Group {
         count.unwrap_or(0)
     }
 
-    /// How much memory the group uses, with files that were not used recently.
+    /// Returns the memory that the group uses, including files that were not used recently.
     pub(crate) fn memory_usage(&self) -> Option<u64> {
         let memory = self.folders.memory.as_ref()?;
         let file = match memory.version {
@@ -268,7 +268,7 @@ impl Group {
         text.trim().parse().ok()
     }
 
-    /// Reads what the group has used; `None` if the kernel does not count both CPU time and
+    /// Returns the usage of the group, or `None` if the kernel does not count both CPU time and
     /// memory.
     pub(crate) fn usage(&self) -> Option<GroupUsage> {
         let (memory, time) = (
@@ -294,7 +294,7 @@ impl Group {
         })
     }
 
-    /// Returns what a container sees of the group at the mounts of the hierarchies.
+    /// Returns the directories of the group that a container sees at the mounts of the hierarchies.
     pub(crate) fn shown(&self) -> Vec<Shown> {
         let unique = self.folders.unique().into_iter();
         let shown = unique.map(|folder| Shown {
@@ -310,7 +310,7 @@ impl Drop for Group {
         if self.folders.remove() {
             return;
         }
-        // Commands of exec end with their container, but need a moment.
+        // Commands of `exec` end shortly after their container.
         let (folders, parent) = (self.folders.clone(), self.parent.take());
         let removal = move || {
             for _ in 0..REMOVALS {

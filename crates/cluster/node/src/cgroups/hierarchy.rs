@@ -1,4 +1,4 @@
-//! Finds the cgroups that this process runs in, from the kernel's files. Pure.
+//! Finds this process's cgroups from the kernel's files. Pure.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,16 +14,16 @@ pub(crate) enum Version {
 pub(super) struct Folder {
     pub(super) version: Version,
     pub(super) path: PathBuf,
-    /// Where its hierarchy is mounted.
+    /// The mount point of the hierarchy.
     pub(super) mount: PathBuf,
 }
 
 /// The directories of this process's cgroups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct OwnCgroups {
-    /// Those of version 1, by the names of their controllers.
+    /// The cgroups of version 1, by the names of their controllers.
     pub(super) v1: Vec<(&'static str, Folder)>,
-    /// That of version 2.
+    /// The cgroup of version 2.
     pub(super) v2: Option<Folder>,
 }
 
@@ -71,8 +71,8 @@ struct CgroupMount<'a> {
 }
 
 impl<'a> CgroupMount<'a> {
-    /// Reads a line of mountinfo; `None` for other file systems and for names that the kernel
-    /// has escaped.
+    /// Parses a line of mountinfo. Returns `None` for other file systems and for paths that the
+    /// kernel has escaped.
     fn parse(line: &'a str) -> Option<Self> {
         let (left, right) = line.split_once(" - ")?;
         let mut left = left.split(' ').skip(3);
@@ -87,7 +87,7 @@ impl<'a> CgroupMount<'a> {
         (matches!(mount.kind, "cgroup" | "cgroup2") && is_plain).then_some(mount)
     }
 
-    /// Returns the directory of a cgroup, if the mount shows it.
+    /// Returns the directory of a cgroup if it is below the root of the mount.
     fn folder(&self, version: Version, own: &str) -> Option<Folder> {
         let below = Path::new(own).strip_prefix(self.root).ok()?;
         let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_));

@@ -4,12 +4,12 @@ use std::{fs, path::Path};
 
 use super::group;
 
-/// The beginning of the names of agents' groups.
+/// The prefix of the names of agents' groups.
 pub(super) const PREFIX: &str = "longshore-";
-/// The group of the agent itself, below the cgroup in which it was started.
+/// The name of the group of the agent itself, below the cgroup in which the agent was started.
 pub(super) const AGENT: &str = "longshore.agent";
 
-/// Removes the groups in `folder` that no living agent has locked. The processes in them have
+/// Removes the groups in `folder` that no running agent has locked. The processes in them have
 /// ended with their agent.
 pub(super) fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -27,7 +27,7 @@ pub(super) fn remove(folder: &Path) {
     }
 }
 
-/// Whether the name is that of an agent's group. Units of systemd have other names.
+/// Returns true if an agent's group has this name. Units of systemd have other names.
 fn is_agents_name(name: &str) -> bool {
     let numbers = name
         .strip_prefix(PREFIX)

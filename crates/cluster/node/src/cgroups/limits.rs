@@ -1,5 +1,4 @@
-//! Computes what the kernel enforces from the requests and limits of a pod, as the kubelet does.
-//! Pure.
+//! Computes the kernel's limits from the requests and limits of a pod, like the kubelet. Pure.
 
 use longshore_model::{
     quantity::Amount,
@@ -16,12 +15,12 @@ const MAX_QUOTA: u64 = (1 << 44) - 1;
 const SHARES: std::ops::RangeInclusive<u64> = 2..=262_144;
 const SHARES_PER_CORE: u64 = 1024;
 
-/// What the kernel enforces for a group.
+/// The limits that the kernel enforces for a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub(crate) memory: Option<u64>,
-    /// CPU time in microseconds per period.
+    /// The CPU time in microseconds per period.
     pub(crate) quota: Option<u64>,
     /// The relative share of CPU time, in the unit of cgroup version 1.
     pub(crate) shares: u64,
@@ -38,8 +37,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of a container; without any if the pod does not have it. A container without
-    /// a limit has that of its pod.
+    /// Returns the limits of a container, or no limits if the pod lacks it. A container without a
+    /// limit has the limit of its pod.
     pub(crate) fn of_container(pod: &PodResources, name: &str) -> Self {
         let found = pod
             .all_containers()
@@ -62,8 +61,8 @@ impl Limits {
         }
     }
 
-    /// The limits of a pod: the sums of its containers' limits if all have limits, and
-    /// those of the pod itself.
+    /// Returns the limits of a pod: the sums of its containers' limits if all have limits, and the
+    /// pod's own limits.
     pub(crate) fn of_pod(pod: &PodResources) -> Self {
         let total = Requirements {
             requests: pod.requests(),
@@ -85,7 +84,7 @@ impl Limits {
         }
     }
 
-    /// The larger of both limits for each resource.
+    /// Returns the larger limit for each resource.
     pub(crate) fn max(self, other: Self) -> Self {
         let larger = |one: Option<u64>, other: Option<u64>| Some(one?.max(other?));
         Self {
@@ -95,18 +94,18 @@ impl Limits {
         }
     }
 
-    /// Whether anything is limited.
+    /// Returns true if a resource is limited.
     pub(crate) fn is_limiting(&self) -> bool {
         self.memory.is_some() || self.quota.is_some()
     }
 
-    /// The weight of a container in cgroup version 2, as container runtimes compute it.
+    /// Returns the weight of a container in cgroup version 2, computed like in container runtimes.
     pub(super) fn weight(&self) -> u64 {
         let shares = self.shares.clamp(*SHARES.start(), *SHARES.end());
         if shares == *SHARES.start() {
             return 1;
         }
-        // A function with the same minimum, default and maximum on both scales.
+        // This function has the same minimum, default and maximum on both scales.
         let power = (shares as f64).log2();
         let exponent = (power * power + 125.0 * power) / 612.0 - 7.0 / 34.0;
         (10_f64.powf(exponent).ceil() as u64).clamp(1, 10_000)
@@ -239,7 +238,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any quantity has values that the kernel accepts, and more cores never mean less time.
+        /// All quantities result in values that the kernel accepts, and more cores never result in
+        /// less time.
         #[test]
         fn values_are_in_range_and_monotonic(one in any_quantity(), other in any_quantity()) {
             let (one, other) = (amount(&one), amount(&other));
@@ -255,7 +255,7 @@ mod tests {
             prop_assert!(bytes(less) <= bytes(more));
         }
 
-        /// The quota of a pod is at least that of each container: version 1 requires it.
+        /// The quota of a pod is at least the quota of each container, as version 1 requires.
         #[test]
         fn a_pods_quota_is_at_least_its_containers(
             cores in prop::collection::vec(1_u64..1_000_000, 1..6),

@@ -1,14 +1,13 @@
-//! Enforces the CPU and memory limits of containers by cgroups, of version 1 or 2.
+//! Enforces the CPU and memory limits of containers by cgroups of version 1 or 2.
 //!
-//! The agent creates a group of its own below the cgroup that it runs in, in it a group for each
-//! pod that requests or limits CPU or memory, and in that a group for each run of a container. A
-//! container's first process joins its group before it executes anything. Groups are removed
-//! with what they were created for; those of an agent that was killed are removed when the next
-//! agent starts.
+//! The agent creates a group below its own cgroup, in this group one for each pod that requests or
+//! limits CPU or memory, and in the pod's group one for each run of a container. A container's
+//! first process joins its group before it executes anything. Groups are removed with their
+//! container, pod or agent. The next agent removes the groups of an agent that was killed.
 //!
-//! Where the agent may not create groups, pods run without limits, and an event of the Node says
-//! so once. Two file hierarchies are all that is needed: writing their files takes less code
-//! than adapting a library for container runtimes.
+//! If the agent may not create groups, pods run without limits, which an event of the Node reports
+//! once. The agent writes the files of the hierarchies itself, which takes less code than adapting
+//! a library for container runtimes.
 
 mod available;
 mod group;

@@ -1,4 +1,4 @@
-//! What to write to the files of a cgroup for its limits. Pure.
+//! The contents of a cgroup's files for its limits. Pure.
 
 use super::{
     hierarchy::Version,
@@ -10,7 +10,7 @@ use super::{
 pub(super) struct Setting {
     pub(super) file: &'static str,
     pub(super) value: String,
-    /// Whether the kernel may not have the file, or not accept the value.
+    /// True if the kernel may lack the file or reject the value.
     pub(super) optional: bool,
 }
 
@@ -32,8 +32,8 @@ fn try_to_set(file: &'static str, value: impl ToString) -> Setting {
 /// Returns the settings of the memory controller, without swap, as with the kubelet.
 pub(super) fn memory(version: Version, limits: &Limits) -> Vec<Setting> {
     match (version, limits.memory) {
-        // Memory and swap together are never less than memory alone, so their limit is raised
-        // first, where the kernel accepts that, and lowered last.
+        // The limit of memory and swap together must never be less than the limit of memory. It is
+        // therefore raised first, if the kernel accepts that, and lowered last.
         (Version::V1, Some(bytes)) => vec![
             try_to_set("memory.memsw.limit_in_bytes", bytes),
             set("memory.limit_in_bytes", bytes),
@@ -63,8 +63,7 @@ pub(super) fn cpu(version: Version, limits: &Limits) -> Vec<Setting> {
             vec![
                 set("cpu.shares", limits.shares),
                 try_to_set("cpu.cfs_period_us", PERIOD),
-                // Rejected if it is more than the agent's own cgroup has, whose limit applies
-                // in that case.
+                // Rejected if it exceeds the quota of the agent's own cgroup, which then applies.
                 try_to_set("cpu.cfs_quota_us", quota),
             ]
         }

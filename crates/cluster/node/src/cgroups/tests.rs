@@ -1,4 +1,4 @@
-//! Tests of groups in the machine's cgroups, where this process may create them.
+//! Tests of groups in the machine's cgroups, if this process may create them.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::{fs, path::PathBuf, process::Command, sync::Arc};
@@ -20,7 +20,7 @@ fn limited() -> PodResources {
     serde_json::from_value(spec).unwrap()
 }
 
-/// The groups of a pod and of its container; `None` where this process may not create any.
+/// Returns the groups of a pod and of its container, or `None` if this process may not create them.
 fn groups(cgroups: &Cgroups, uid: &str) -> Option<(Arc<Group>, Arc<Group>)> {
     let pod = match cgroups.for_pod(uid, &limited()) {
         Ok(group) => group.unwrap(),
@@ -80,7 +80,7 @@ fn groups_have_limits_and_are_removed() {
     assert!(["-1", "max 100000"].contains(&&*read(&container, QUOTA)));
     assert_eq!(container.out_of_memory_kills(), 0);
     let all = [folders(&container), folders(&pod)].concat();
-    // Those of a privileged container.
+    // The groups of a privileged container.
     for folder in folders(&container) {
         let deep: PathBuf = std::iter::repeat_n("nested", 400).collect();
         fs::create_dir_all(folder.join(deep)).unwrap();
@@ -241,7 +241,7 @@ fn the_nearest_cgroup_with_controllers_is_used() {
     };
     assert_eq!(delegated(&moved).unwrap().0, own);
 
-    // A cgroup with other processes cannot have controllers for groups in it.
+    // A cgroup with other processes cannot delegate controllers.
     let (_root, own) = hierarchy("1\n2\n", "memory pids\n", "");
     let (folder, controllers) = delegated(&own).unwrap();
     assert_eq!(Some(&*folder.path), own.path.parent());

@@ -2,13 +2,13 @@
 
 use super::hierarchy::Version;
 
-/// What a group has used.
+/// The resources that a group has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct GroupUsage {
-    /// CPU time in nanoseconds.
+    /// The CPU time in nanoseconds.
     pub(crate) cpu_nanoseconds: u64,
-    /// The working set: bytes of memory without files that were not used recently, as the
-    /// kubelet computes it.
+    /// The working set as the kubelet computes it: bytes of memory without files that were not used
+    /// recently.
     pub(crate) memory: u64,
 }
 

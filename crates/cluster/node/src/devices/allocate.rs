@@ -1,5 +1,5 @@
-//! Allocation of devices to containers. A device belongs to one container of
-//! one pod until all processes of that pod have ended.
+//! Allocates devices to containers. A device belongs to one container of one pod until all
+//! processes of the pod have ended.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,12 +19,11 @@ struct Holder {
 /// The result of a device allocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Allocation {
-    /// The variables that name the allocated devices; empty if none were
-    /// requested.
+    /// The variables that name the allocated devices. Empty if the container requests none.
     Allocated(Vec<(String, String)>),
     /// Other pods hold the devices and may still be terminating.
     Busy(String),
-    /// The node does not have this many devices.
+    /// The node has fewer devices than requested.
     Impossible(String),
 }
 
@@ -58,9 +57,9 @@ impl Devices {
         labels.collect()
     }
 
-    /// Allocates the devices that a container requests, all or none. It keeps
-    /// those it had before a restart, and can reuse those of the completed
-    /// containers `finished` in the same pod.
+    /// Allocates all devices that a container requests, or none. The container keeps its devices
+    /// from before a restart, and can reuse devices of the completed containers `finished` in the
+    /// same pod.
     pub(crate) fn allocate(
         &self,
         uid: &str,

@@ -18,7 +18,7 @@ struct Node {
 }
 
 impl Node {
-    /// Returns `None` if the node is a CPU.
+    /// Reads a node. Returns `None` if the node is a CPU.
     fn read(folder: &Path) -> Option<Self> {
         let id: u64 = text(&folder.join("gpu_id"))?.parse().ok()?;
         if id == 0 {
@@ -60,7 +60,7 @@ fn properties(path: &Path) -> BTreeMap<String, u64> {
 
 pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) -> Option<Group> {
     let mut nodes: Vec<_> = folders(&root.join(TOPOLOGY));
-    // Numerically: "10" comes after "9".
+    // Sorted by number: "10" comes after "9".
     nodes.sort_by_key(|path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.and_then(|name| name.parse::<u32>().ok())

@@ -33,10 +33,10 @@ const LABEL_LENGTH: usize = 63;
 /// A whole device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Device {
-    /// Index among the machine's devices, in the vendor runtime's order.
+    /// The index among the machine's devices, in the order of the vendor's runtime.
     index: usize,
-    /// For example `GPU-8932f937-d72c-4106-c12f-20bd9faed9f6`; `None` if the
-    /// driver does not report it.
+    /// The UUID, for example `GPU-8932f937-d72c-4106-c12f-20bd9faed9f6`; `None` if the driver does
+    /// not report it.
     uuid: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Device {
 pub(crate) struct Group {
     pub(crate) resource: &'static str,
     pub(crate) devices: Vec<Device>,
-    /// Node labels, as the vendor's discovery sets them.
+    /// Node labels, with the same names and values as from the vendor's discovery.
     pub(crate) labels: BTreeMap<String, String>,
     variables: fn(&[&Device]) -> Vec<(String, String)>,
 }
@@ -94,7 +94,7 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether this process may use a device file.
+/// Returns true if this process may use a device file.
 fn may_use(path: &Path) -> bool {
     let allowed = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
     if let Err(error) = allowed {

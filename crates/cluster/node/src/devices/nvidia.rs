@@ -70,7 +70,7 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     let visible = visible::select(&all, wanted.as_deref());
     let usable = |device: &Device| {
         let (_, minor) = &devices[device.index];
-        // Fall back to the index if there is no minor number.
+        // The index replaces a missing minor number.
         let minor = minor.unwrap_or(u32::try_from(device.index).unwrap_or(u32::MAX));
         !is_partitioned(&driver, minor) && may_use(&root.join(format!("dev/nvidia{minor}")))
     };
@@ -86,8 +86,8 @@ pub(super) fn detect(root: &Path, variable: &impl Fn(&str) -> Option<String>) ->
     })
 }
 
-/// Whether a GPU is partitioned into instances (MIG), so that it cannot be
-/// allocated as a whole.
+/// Returns true if a GPU is partitioned into instances (MIG), so that it cannot be allocated as a
+/// whole.
 fn is_partitioned(driver: &Path, minor: u32) -> bool {
     let slices = driver.join(format!("capabilities/gpu{minor}/mig"));
     let is_partitioned = folders(&slices)
@@ -103,8 +103,7 @@ fn is_partitioned(driver: &Path, minor: u32) -> bool {
     is_partitioned
 }
 
-/// Returns the labels of NVIDIA's GPU feature discovery, as far as files
-/// provide them.
+/// Returns the labels of NVIDIA's GPU feature discovery that the driver's files provide.
 fn labels(
     root: &Path,
     driver: &Path,
@@ -135,8 +134,7 @@ fn labels(
     labels
 }
 
-/// Parses for example `NVRM version: NVIDIA UNIX x86_64 Kernel Module
-/// 550.54.15  Tue …`.
+/// Parses a line such as `NVRM version: NVIDIA UNIX x86_64 Kernel Module 550.54.15  Tue …`.
 fn driver_version(text: &str) -> Option<&str> {
     let line = text.lines().find(|line| line.starts_with("NVRM version"))?;
     let is_version =

@@ -1,4 +1,4 @@
-//! The cluster's DNS server on this node, and how pods find it.
+//! The cluster's DNS server on this node, and the access of pods to it.
 
 mod pod_config;
 mod service;
@@ -21,9 +21,9 @@ const PORT: u16 = 53;
 /// The DNS server of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClusterDns {
-    /// The address in the pods' `resolv.conf`.
+    /// The address of the server in the pods' `resolv.conf`.
     pub(crate) address: Ipv4Addr,
-    /// Where the server listens.
+    /// The address at which the server listens.
     listener: SocketAddr,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Redirect {
 }
 
 impl ClusterDns {
-    /// Returns the redirection through which pods reach the server; `None` if they need none.
+    /// Returns the redirection through which pods reach the server, or `None` if they need none.
     pub(crate) fn redirect(&self) -> Option<Redirect> {
         let from = SocketAddr::from((self.address, PORT));
         (self.listener != from).then_some(Redirect {
@@ -45,7 +45,7 @@ impl ClusterDns {
     }
 }
 
-/// Makes the Service of the DNS server, and listens at its address. Without them, pods use the
+/// Creates the Service of the DNS server, and listens at its address. If this fails, pods use the
 /// machine's name servers.
 pub(crate) async fn open(cluster: &Cluster) -> Option<(ClusterDns, DnsSockets)> {
     let address = match service::address(cluster).await {
@@ -74,7 +74,7 @@ pub(crate) async fn open(cluster: &Cluster) -> Option<(ClusterDns, DnsSockets)> 
     }
 }
 
-/// The path of the settings of the machine's resolver.
+/// Returns the path of the settings of the machine's resolver.
 pub(crate) fn machine_settings() -> &'static Path {
     Path::new(RESOLV_CONF)
 }

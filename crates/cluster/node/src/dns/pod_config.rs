@@ -1,4 +1,4 @@
-//! A pod's `resolv.conf`, as a kubelet writes it. Pure.
+//! A pod's `resolv.conf`, in the format of the kubelet. Pure.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use longshore_services::{ResolverConfig, ZONE};
 
 use super::ClusterDns;
 
-/// Limits of Kubernetes: the number of name servers and of search domains, and the length of a
-/// domain and of all of them in bytes.
+/// Limits of Kubernetes: the maximum numbers of name servers and search domains, and the maximum
+/// lengths in bytes of a domain and of all domains.
 const MAX_NAMESERVERS: usize = 3;
 const MAX_SEARCHES: usize = 32;
 const MAX_SEARCH_LENGTH: usize = 253;
@@ -23,7 +23,7 @@ pub(crate) struct DnsSettings {
     pub(crate) events: Vec<(&'static str, String)>,
 }
 
-/// Whether the pod asks for other settings than those of the cluster or of the machine.
+/// Returns true if the pod's settings differ from the settings of the cluster or of the machine.
 pub(crate) fn has_own_settings(pod: &Pod) -> bool {
     let spec = pod.spec.as_ref();
     spec.is_some_and(|spec| {
@@ -33,12 +33,12 @@ pub(crate) fn has_own_settings(pod: &Pod) -> bool {
     })
 }
 
-/// Whether the pod uses the cluster's DNS server, if there is one.
+/// Returns true if the pod uses the cluster's DNS server, if it exists.
 pub(crate) fn uses_cluster_server(pod: &Pod) -> bool {
     base(pod) == Base::Cluster
 }
 
-/// Whose name servers a pod uses.
+/// The owner of the name servers that a pod uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Base {
     Cluster,
@@ -59,10 +59,10 @@ fn base(pod: &Pod) -> Base {
 }
 
 impl DnsSettings {
-    /// Determines the settings of a pod from those of the machine.
+    /// Determines the settings of a pod from the machine's settings.
     pub(crate) fn of(pod: &Pod, cluster: Option<ClusterDns>, machine: ResolverConfig) -> Self {
         let mut events = Vec::new();
-        // The C library of Alpine cannot be redirected.
+        // Connections of Alpine's C library cannot be redirected.
         let mut others = Vec::new();
         let mut config = match (base(pod), cluster) {
             (Base::Nothing, _) => ResolverConfig::default(),
@@ -153,7 +153,7 @@ fn without_duplicates(words: &mut Vec<String>) {
     words.retain(|word| known.insert(word.clone()));
 }
 
-/// Leaves out what exceeds the limit; returns the text of the event about it.
+/// Removes the servers over the limit. Returns the text of the event about it.
 fn limit_nameservers(servers: &mut Vec<String>) -> Option<String> {
     if servers.len() <= MAX_NAMESERVERS {
         return None;
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(settings.events, []);
     }
 
-    /// Programs that cannot be redirected still find the names of other zones.
+    /// Programs that cannot be redirected can still resolve names of other zones.
     #[test]
     fn a_server_at_another_port_is_followed_by_the_machines() {
         let settings = DnsSettings::of(&pod(json!({})), Some(cluster(5353)), machine());

@@ -1,4 +1,4 @@
-//! The Service of the DNS server, which programs look up by its name in every cluster.
+//! The Service of the DNS server. Programs look it up by its name in every cluster.
 
 use std::net::Ipv4Addr;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "kube-dns";
 
-/// Returns the address of the Service, which is created if it does not exist; `None` if it has
-/// no address of this cluster.
+/// Returns the address of the Service, which is created if it does not exist. Returns `None` if the
+/// Service has no address of this cluster.
 pub(super) async fn address(cluster: &Cluster) -> Result<Option<Ipv4Addr>, Error> {
     let services = cluster.services().in_namespace(NAMESPACE)?;
     let service: Value = match services.create(&object()).await {
@@ -28,7 +28,7 @@ fn cluster_ip(service: &Value) -> Option<Ipv4Addr> {
         .then_some(address)
 }
 
-/// The node itself answers at the Service's address, so that it needs no endpoints.
+/// The node itself listens at the Service's address, so the Service needs no endpoints.
 fn object() -> Value {
     json!({
         "apiVersion": "v1",

@@ -1,9 +1,8 @@
-//! Checks for pod fields that this node does not support, besides security
-//! contexts. A pod that sets one is rejected with the field's name. Pure.
+//! Checks for pod fields, except security contexts, that this node does not support. A pod that
+//! sets such a field is rejected with the field's name. Pure.
 //!
-//! Each field of a pod's spec is supported, harmless or rejected. The table in
-//! `tests.rs` lists them; its test fails if Kubernetes' types have a field that
-//! is not in the table.
+//! Each field of a pod's spec is supported, harmless or rejected. The table in `tests.rs` lists
+//! them; its test fails if Kubernetes' types have a field that is not in the table.
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, VolumeMount};
 
@@ -22,7 +21,7 @@ pub(crate) fn check(pod: &Pod, container: &Container) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether a list is set and not empty.
+/// Returns true if a list is set and not empty.
 fn has<T>(list: Option<&Vec<T>>) -> bool {
     list.is_some_and(|list| !list.is_empty())
 }

@@ -13,7 +13,7 @@ use crate::{
     security::{Accounts, AgentPrivileges, enforce},
 };
 
-/// How the node treats a field.
+/// The handling of a field by the node.
 enum Support {
     /// The node or its controllers implement the field.
     Supported,

@@ -3,14 +3,13 @@
 /// Limits of a container's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLimits {
-    /// Maximum size of a log file in bytes before a new one is started: the
-    /// kubelet's `containerLogMaxSize`.
+    /// The maximum size of a log file in bytes before a new one is started, like the kubelet's
+    /// `containerLogMaxSize`.
     pub max_size: u64,
-    /// Maximum number of files of a run, including the current one: the
-    /// kubelet's `containerLogMaxFiles`. At least two. Up to ten times as many
-    /// files are kept for 30 s after they were completed, and while a reader
-    /// that is slower than the container still needs them. Beyond that the
-    /// container waits for the reader, which has 30 s for each file.
+    /// The maximum number of files of a run, including the current one, like the kubelet's
+    /// `containerLogMaxFiles`. At least two. Up to ten times as many files are kept for 30 s after
+    /// they were completed, and while a reader that is slower than the container still needs them.
+    /// After that, the container waits for the reader, which has 30 s for each file.
     pub max_files: u32,
 }
 

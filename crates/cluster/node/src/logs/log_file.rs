@@ -13,8 +13,8 @@ use super::{
     segments::{files, path, segments},
 };
 
-/// No line begins in the last bytes of a segment, so that a line of at most this length is not
-/// split. At most a quarter of the segment.
+/// The size of the end of a segment in which no line begins, so that a line of at most this length
+/// is not split. At most a quarter of the segment.
 const LINE_RESERVE: u64 = 64 * 1024;
 
 /// The log of a run while it is written.
@@ -25,7 +25,7 @@ pub(crate) struct LogFile {
     segment: u32,
     file: fs::File,
     length: u64,
-    /// Whether a part of a record follows the last whole record.
+    /// True if a part of a record follows the last whole record.
     is_torn: bool,
     limits: LogLimits,
     retention: Retention,
@@ -72,8 +72,8 @@ impl LogFile {
         (self.segment, self.length)
     }
 
-    /// Whether the given number of additional bytes requires a new segment. A
-    /// line is not split across segments unless it is longer than the reserve.
+    /// Returns true if the given number of additional bytes requires a new segment. A line is not
+    /// split across segments unless it is longer than the reserve.
     pub(super) fn is_full(&self, more: usize, amid_a_line: bool) -> bool {
         let maximum = self.limits.max_size;
         let allowed = match amid_a_line {
@@ -83,9 +83,8 @@ impl LogFile {
         self.length > 0 && self.length.saturating_add(more as u64) > allowed
     }
 
-    /// Starts a new segment as soon as the log's readers permit it, or at once
-    /// when `stop` becomes true. Returns the number of readers that were
-    /// dropped.
+    /// Starts a new segment as soon as the log's readers permit it, or immediately when `stop`
+    /// becomes true. Returns the number of readers that were dropped.
     pub(super) async fn rotate(&mut self, stop: &watch::Receiver<bool>) -> io::Result<usize> {
         let mut stop = stop.clone();
         let waited = tokio::select! {
@@ -102,7 +101,7 @@ impl LogFile {
         Ok(waited.unwrap_or(0))
     }
 
-    /// Writes all of these records, or none.
+    /// Writes all records or none.
     pub(super) fn write(&mut self, records: &[u8]) -> io::Result<()> {
         if self.is_torn {
             self.file.set_len(self.length)?;
@@ -116,7 +115,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Whether the file was removed.
+    /// Returns true if the file was removed.
     pub(super) fn is_removed(&self) -> bool {
         !path(&self.folder, self.run, self.segment).exists()
     }

@@ -43,7 +43,7 @@ impl Loss {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// Whether to try to write the log again. If so, the next attempt is due later.
+    /// Returns true if the log must be written again, and schedules the next attempt.
     pub(super) fn is_retry_due(&mut self) -> bool {
         let now = Instant::now();
         let is_due = now >= self.retry_at;

@@ -1,5 +1,5 @@
-//! Container logs: written from pipes with one record per line, kept per pod,
-//! container and restart until the pod is deleted, or the Job that controls it, and read back.
+//! Container logs. They are written from pipes with one record per line, and stored per pod,
+//! container and restart until the pod, or the Job that controls it, is deleted.
 
 mod kept;
 mod limits;

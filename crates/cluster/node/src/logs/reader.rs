@@ -7,8 +7,7 @@ use longshore_node_api::{LogError, LogRequest, LogStream, NodeLogs, PodLogs};
 
 use super::{reading::Reading, store::LogStore};
 
-/// Reads the logs of a node's containers, including those of earlier agents on
-/// the same data folder.
+/// Reads the logs of a node's containers, including logs of earlier agents on the same data folder.
 #[derive(Debug, Clone)]
 pub struct LogReader {
     store: Arc<LogStore>,
@@ -19,8 +18,8 @@ impl LogReader {
         Self { store }
     }
 
-    /// Opens a log. The stream ends at the end of the log, or with `follow`
-    /// after the container has ended and all its output was read.
+    /// Opens a log. The stream ends at the end of the log or, with `follow`, after the container
+    /// has ended and all its output was read.
     fn read(&self, query: &LogRequest) -> Result<LogStream, LogError> {
         let (uid, pod) = (&query.uid, &query.pod);
         let known = self.store.containers(uid);
@@ -55,11 +54,11 @@ impl LogReader {
         .boxed())
     }
 
-    /// Opens a log of a pod whose object is gone.
+    /// Opens a log of a pod that was deleted.
     fn read_deleted(&self, mut query: LogRequest) -> Result<LogStream, LogError> {
         let (pod, uid) = (&query.pod, &query.uid);
         let kept = self.store.kept();
-        // The name decides who may read the log, so it must be the pod's.
+        // Permission to read the log depends on the name, so it must be the pod's.
         let record = kept.and_then(|kept| kept.find(uid, &query.namespace, pod));
         let gone = |why: &str| {
             LogError::NotFound(format!(

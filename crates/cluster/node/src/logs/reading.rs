@@ -33,7 +33,7 @@ pub(super) struct Reading {
     segment: u32,
     file: File,
     position: u64,
-    /// The last segment, and the length of it to read.
+    /// The last segment, and the length to read of it.
     end: (u32, u64),
     /// Set only when following.
     progress: Option<watch::Receiver<Progress>>,
@@ -51,7 +51,7 @@ impl Reading {
     ) -> io::Result<Self> {
         let (progress, retention) = written.unzip();
         let reader = retention.map(|retention| retention.join());
-        // Read the end first, so that a later rotation is not missed.
+        // The end is read first, so that a later rotation is not missed.
         let written = progress.as_ref().map(|progress| *progress.borrow());
         let mut files = open_all(&folder, run)?;
         let last = files.last().map_or(Ok((0, 0)), |(segment, file)| {
@@ -121,8 +121,7 @@ impl Reading {
         Some(Ok(Bytes::from(out)))
     }
 
-    /// Reads more, or moves to the next segment; returns `false` if there is no
-    /// more.
+    /// Reads more, or moves to the next segment. Returns `false` at the end.
     async fn step(&mut self, out: &mut Vec<u8>) -> io::Result<bool> {
         let length = match self.segment == self.end.0 {
             true => self.end.1,
@@ -162,7 +161,7 @@ impl Reading {
         }
     }
 
-    /// Waits; returns whether there is more to read.
+    /// Waits for new output. Returns true if there is more to read.
     async fn wait_for_more(&mut self) -> bool {
         let here = (self.segment, self.position);
         let Some(progress) = &mut self.progress else {
@@ -219,7 +218,7 @@ fn open_all(folder: &Path, run: u32) -> io::Result<Vec<(u32, File)>> {
     Ok(files)
 }
 
-/// Whether a file was certainly last written before `since`.
+/// Returns true if a file was certainly last written before `since`.
 fn ends_before(file: &File, since: Timestamp) -> bool {
     let since = SystemTime::from(since);
     let written = file
@@ -232,8 +231,7 @@ fn ends_before(file: &File, since: Timestamp) -> bool {
     })
 }
 
-/// The start of a file's last lines, and how many of the requested lines it
-/// has.
+/// The start of a file's last lines, and the number of requested lines that the file has.
 struct Tail {
     start: u64,
     lines: u64,

@@ -9,12 +9,12 @@ use crate::sandbox::Stream;
 /// Maximum length of a record's text; longer lines are split.
 pub(super) const MAX_RECORD_TEXT: usize = 16 * 1024;
 
-/// One record, borrowed from its file.
+/// A single record, borrowed from its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// Time when the text was read from the pipe, as in the file.
+    /// The time when the text was read from the pipe, as in the file.
     pub(super) time: &'a str,
-    /// Whether the line ends with this record.
+    /// True if the line ends with this record.
     pub(super) full: bool,
     /// The text without its newline.
     pub(super) text: &'a [u8],
@@ -56,7 +56,7 @@ pub(super) fn parse(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// Whether the last of these records leaves its line unfinished.
+/// Returns true if the last of these records leaves its line unfinished.
 pub(super) fn is_open(records: &[u8]) -> bool {
     let records = records.strip_suffix(b"\n").unwrap_or(records);
     let begin = memchr::memrchr(b'\n', records).map_or(0, |at| at + 1);
@@ -70,8 +70,7 @@ pub(super) struct Filter {
     timestamps: bool,
     left: Option<u64>,
     line_goes_on: bool,
-    /// Whether the current line is included; the time of its first record
-    /// decides.
+    /// True if the current line is included, which depends on the time of its first record.
     wanted: bool,
 }
 
@@ -86,7 +85,7 @@ impl Filter {
         }
     }
 
-    /// Whether the byte limit is reached.
+    /// Returns true if the byte limit is reached.
     pub(super) fn is_done(&self) -> bool {
         self.left == Some(0)
     }
@@ -132,8 +131,7 @@ pub(super) fn lines(records: &[u8]) -> u64 {
     ended.count() as u64
 }
 
-/// Returns where the last `count` lines start in `records`, which ends with a
-/// newline.
+/// Returns the start of the last `count` lines in `records`, which ends with a newline.
 pub(super) fn tail_start(records: &[u8], count: u64) -> usize {
     if count == 0 {
         return records.len();

@@ -1,13 +1,11 @@
-//! Decides which files of a run's log are kept: the latest always, older ones
+//! Decides which files of a run's log are kept. The latest files are always kept, older files
 //! within limits of time and size while a reader needs them.
 //!
-//! For a reader that is slower than the container, the node keeps up to
-//! [`READER_FILES`] times the usual number of files. Beyond that the container
-//! waits for the reader. A reader that does not finish a file within
-//! [`READER_TIMEOUT`] is dropped, so that it neither fills the disk nor blocks
-//! the container. At the start of a run, the container also waits for a first
-//! reader, up to [`FIRST_READER_TIMEOUT`]: a client can request the log only
-//! after the container has started.
+//! For a reader that is slower than the container, the node keeps up to [`READER_FILES`] times the
+//! usual number of files. After that, the container waits for the reader. A reader that does not
+//! finish a file within [`READER_TIMEOUT`] is dropped, so that it neither fills the disk nor blocks
+//! the container. At the start of a run, the container also waits for a first reader, up to
+//! [`FIRST_READER_TIMEOUT`]: a client can request the log only after the container has started.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,28 +23,27 @@ use tokio::{
 
 use super::{limits::LogLimits, segments};
 
-/// For slow readers, up to this many times `max_files` are kept.
+/// Up to this many times `max_files` are kept for slow readers.
 const READER_FILES: u32 = 10;
 
-/// How long a completed file is kept for readers that are about to connect or
-/// reconnect, within the same limit.
+/// The time for which a completed file is kept for readers that are about to connect or reconnect,
+/// within the same limit.
 const RECONNECT_WINDOW: Duration = Duration::from_secs(30);
 
-/// How long a container waits for its slowest reader to finish a file.
+/// The time for which a container waits until its slowest reader finishes a file.
 const READER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long after its start a container waits for the first reader instead of
-/// losing the beginning of its log.
+/// The time after its start for which a container waits for the first reader instead of losing the
+/// beginning of its log.
 const FIRST_READER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// With less free space than this on the file system in bytes, only the usual
-/// number of files is kept.
+/// The free space on the file system in bytes below which only the usual number of files is kept.
 const MIN_FREE_SPACE: u64 = 1 << 30;
 
-/// Interval of checks whether retained files can be removed.
+/// The interval at which retained files are checked for removal.
 const TRIM_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How long files are kept for readers; tests use shorter times.
+/// The times for which files are kept for readers. Tests use shorter times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RetentionTimes {
     pub(super) connect: Duration,
@@ -87,14 +84,14 @@ struct State {
     first: u32,
     /// The file that is being written.
     current: u32,
-    /// When files were completed, oldest first.
+    /// The completion times of files, oldest first.
     completed: VecDeque<(u32, Instant)>,
     /// The current file of each reader.
     readers: HashMap<u64, u32>,
     next_reader: u64,
-    /// Until when the container waits for the first reader. `None` if there was one.
+    /// The time until which the container waits for the first reader. `None` if there was one.
     first_reader_until: Option<Instant>,
-    /// Whether the run has ended.
+    /// True if the run has ended.
     ended: bool,
     trimming: bool,
 }
@@ -153,8 +150,7 @@ impl Retention {
         }))
     }
 
-    /// Adds a reader that starts at the oldest file; files it has not read are
-    /// kept.
+    /// Adds a reader that starts at the oldest file. Files that it has not read are kept.
     pub(super) fn join(&self) -> Reader {
         let mut state = self.0.state.lock();
         let id = state.next_reader;
@@ -235,7 +231,7 @@ impl Retention {
         self.trim_later();
     }
 
-    /// Removes unneeded files; returns whether more than usual remain.
+    /// Removes unneeded files. Returns true if more than the usual number remain.
     fn trim(&self) -> bool {
         let (usual, most) = self.bounds();
         let mut state = self.0.state.lock();
@@ -284,8 +280,7 @@ impl Retention {
     }
 }
 
-/// A reader of a run that is being written. The files it needs are kept until
-/// it is dropped or too slow.
+/// A reader of a run that is being written. Its files are kept until it is dropped or too slow.
 #[derive(Debug)]
 pub(super) struct Reader {
     id: u64,

@@ -13,14 +13,14 @@ use super::{
     segments,
 };
 
-/// How far a log has been written.
+/// The position up to which a log has been written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// The current segment.
     pub(crate) segment: u32,
-    /// Bytes in it, always whole records.
+    /// The number of bytes in the segment, always whole records.
     pub(crate) length: u64,
-    /// Whether the log is complete.
+    /// True if the log is complete.
     pub(crate) ended: bool,
 }
 
@@ -43,7 +43,7 @@ struct Current {
 
 #[derive(Debug, Default)]
 struct Pod {
-    /// In the order of the pod's spec.
+    /// The containers in the order of the pod's spec.
     containers: Vec<String>,
     state: HashMap<String, Container>,
 }
@@ -64,8 +64,8 @@ impl LogStore {
         Self::with_times(folder, limits, RetentionTimes::default())
     }
 
-    /// A store that keeps the logs of deleted pods until their Job is removed, which [`keep`]
-    /// does. `limit_file`: the file with the limit of their disk space.
+    /// Creates a store that keeps the logs of deleted pods until their Job is removed by [`keep`].
+    /// `limit_file` is the file with the limit of their disk space.
     ///
     /// [`keep`]: super::keep
     pub(crate) fn keeping(
@@ -130,7 +130,7 @@ impl LogStore {
         }
     }
 
-    /// Removes a pod and, unless they are kept, its files.
+    /// Removes a pod, and its files unless they are kept.
     pub(crate) fn remove_pod(&self, uid: &str) {
         self.pods.lock().remove(uid);
         if self.kept.as_ref().is_some_and(|kept| kept.deleted(uid)) {
@@ -175,8 +175,8 @@ impl LogStore {
         }
     }
 
-    /// Creates the log of a container's run; `progress` reports to readers how
-    /// far it is written. A reader finds the file and its progress, or neither.
+    /// Creates the log of a container's run. `progress` reports the written position to readers. A
+    /// reader finds both the file and its progress, or neither.
     pub(crate) fn create(
         &self,
         uid: &str,
@@ -184,8 +184,8 @@ impl LogStore {
         restart: u32,
         progress: &watch::Sender<Progress>,
     ) -> io::Result<LogFile> {
-        // Held while the file is created: a reader that found it without its
-        // progress would take it for complete.
+        // Held while the file is created, because a reader that found the file without its progress
+        // would assume that it is complete.
         let mut pods = self.pods.lock();
         let file = LogFile::create(
             self.folder_of(uid, container),

@@ -55,7 +55,7 @@ impl Fixture {
         }
     }
 
-    /// Starts a run of the container; it ends when its pipe is dropped.
+    /// Starts a run of the container, which ends when its pipe is dropped.
     fn run(&self, restart: u32) -> (io::PipeWriter, tokio::task::JoinHandle<String>) {
         let (sender, _) = watch::channel(Progress::default());
         let file = self.store.create("u", "c", restart, &sender).unwrap();
@@ -369,8 +369,8 @@ async fn a_long_line_stays_in_one_file_unless_it_is_too_long() {
     capturing.await.unwrap();
 }
 
-/// A line that never ends, such as a progress bar that is redrawn, or the output of a program
-/// that writes no newlines.
+/// A line that never ends, such as a progress bar that is redrawn, or the output of a program that
+/// writes no newlines.
 #[tokio::test]
 async fn files_do_not_exceed_their_maximum_size_whatever_is_written() {
     const MAX_SIZE: u64 = 100_000;
@@ -409,7 +409,7 @@ struct FullDisk {
     pipe: Option<io::PipeWriter>,
     capturing: tokio::task::JoinHandle<String>,
     filler: std::path::PathBuf,
-    /// Bytes of output so far.
+    /// The number of bytes of output so far.
     said: usize,
 }
 
@@ -442,7 +442,7 @@ impl FullDisk {
         pipe.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Fills the disk to the last byte, the last block of the log included.
+    /// Fills the disk completely, including the last block of the log.
     async fn fill(&mut self) {
         let mut file = fs::File::create(&self.filler).unwrap();
         while file.write_all(&[1; 4096]).is_ok() {}
@@ -488,7 +488,7 @@ fn is_report(line: &str) -> bool {
     line.starts_with('[')
 }
 
-/// Not a test: runs with a small disk, in a process of its own.
+/// Not a test: runs with a small disk, in a separate process.
 #[tokio::test]
 #[ignore = "the child of the test below"]
 async fn child_on_a_small_disk() {

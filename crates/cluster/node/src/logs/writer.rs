@@ -20,7 +20,7 @@ use crate::{
 
 /// Number of bytes at the end of the output that are kept to explain a failure.
 const TAIL_BYTES: usize = 2048;
-/// How long a log whose container has ended waits for space for the line that reports
+/// The time for which a log whose container has ended waits for space for the line that reports
 /// lost output.
 const LOSS_REPORT_TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -142,13 +142,12 @@ impl LogWriter {
     fn report_loss(&mut self) {
         if let Some(loss) = &self.loss {
             let records = loss.report(self.clock.now());
-            // Otherwise the loss is still to be reported.
+            // If this fails, the loss remains to be reported.
             let _ = self.write(&records);
         }
     }
 
-    /// Ends the log. If output was lost and this cannot be written yet, the log ends
-    /// as soon as it is.
+    /// Ends the log. If lost output cannot be reported yet, the log ends as soon as it is reported.
     fn end(mut self) {
         self.report_loss();
         if self.loss.is_none() {
@@ -169,8 +168,8 @@ impl LogWriter {
         });
     }
 
-    /// Ends the unfinished line of the other stream before records of this one:
-    /// readers join the parts of a line regardless of their stream.
+    /// Ends the unfinished line of the other stream before records of this one, because readers
+    /// join the parts of a line regardless of their stream.
     fn end_other_line(&self, stream: Stream, records: &mut Vec<u8>) {
         if let Some(other) = self.open.filter(|open| *open != stream) {
             let mut end = Vec::new();
@@ -196,10 +195,10 @@ impl Drop for LogWriter {
     }
 }
 
-/// Splits output into records. An incomplete line stays in `pending`, unless it
-/// has a carriage return, which indicates a progress bar that must be visible
-/// immediately. `open` means that the start of the line was already written.
-/// The first `searched` bytes are known to contain no newline.
+/// Splits output into records. An incomplete line stays in `pending` unless it contains a carriage
+/// return, which indicates a progress bar that must be visible immediately. `open` is true if the
+/// start of the line was already written. The first `searched` bytes are known to contain no
+/// newline.
 fn split(
     pending: &mut BytesMut,
     mut searched: usize,
@@ -361,7 +360,7 @@ impl Source {
         self.record(0, writer, &mut records, stop).await;
     }
 
-    /// Ends the stream before its end, and says so in the log.
+    /// Ends the stream early, and reports this in the log.
     async fn give_up(
         &mut self,
         error: &io::Error,
@@ -439,8 +438,7 @@ mod tests {
             .collect()
     }
 
-    /// Output that precedes the stop immediately is in the pipe, but the
-    /// reactor has not noticed it.
+    /// Output immediately before the stop is in the pipe although the reactor has not noticed it.
     #[tokio::test]
     async fn a_stop_drains_the_pipes() {
         use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! The pods whose containers ended with an earlier agent, until their status says so.
+//! The pods whose containers ended with an earlier agent, until their status reports it.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,7 +18,7 @@ impl Default for EarlierPods {
 }
 
 impl EarlierPods {
-    /// Adds a pod that was there when the agent started, if its status has running containers.
+    /// Adds a pod that existed when the agent started, if its status has running containers.
     pub(crate) fn add(&self, pod: &Pod) {
         if let Some(uid) = &pod.metadata.uid
             && !Phase::of(pod).is_terminal()
@@ -30,12 +30,12 @@ impl EarlierPods {
         }
     }
 
-    /// Removes a pod: its status has been written, or it is no longer there.
+    /// Removes a pod, because its status has been written or it no longer exists.
     pub(crate) fn remove(&self, uid: &str) {
         self.0.send_if_modified(|pods| pods.remove(uid));
     }
 
-    /// Waits until no pod is left. Returns the number of those that are left after the timeout.
+    /// Waits until no pod is left. Returns the number of pods that are left after the timeout.
     pub(crate) async fn removed(&self, timeout: Duration) -> usize {
         let mut pods = self.0.subscribe();
         let removed = pods.wait_for(BTreeSet::is_empty);

@@ -22,12 +22,12 @@ const MAX_LOG_MESSAGE: usize = 2048;
 /// Maximum number of lines of a message that is the end of a log.
 const MAX_LOG_LINES: usize = 80;
 
-/// Returns the path of a container's message in the container; `None` if it
-/// has no such file.
+/// Returns the path of a container's message in the container, or `None` if the container has no
+/// such file.
 ///
-/// The default path is below `/dev`. To create a file there, the node has to
-/// mount every file of `/dev` in the container, so it does this only for
-/// init containers, and for other containers whose spec names the path.
+/// The default path is below `/dev`. To create a file there, the node has to mount every file of
+/// `/dev` in the container, so it does this only for init containers, and for other containers
+/// whose spec names the path.
 pub(super) fn path(pod: &Pod, container: &Container) -> Option<PathBuf> {
     let path = container.termination_message_path.as_deref()?;
     let has_default_path = || is_init(pod, container) || names_default_path(container);
@@ -59,7 +59,7 @@ pub(super) fn file(folder: &Path, container: &str) -> PathBuf {
 pub(super) fn create(folder: &Path, container: &str) -> io::Result<PathBuf> {
     let path = file(folder, container);
     fs::create_dir_all(folder.join(MESSAGES_DIR))?;
-    // Whatever a container has put there is not opened.
+    // Removes anything that a container has put there, without opening it.
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,4 +1,4 @@
-//! The lifecycle of a pod on the node: one task per pod.
+//! The lifecycle of a pod on the node. Each pod has a task.
 
 mod earlier;
 mod guard;
@@ -51,13 +51,13 @@ pub(crate) const WORK_DIR: &str = "work";
 /// The directory of the containers' termination messages in the pod's directory.
 const MESSAGES_DIR: &str = "messages";
 
-/// Whether the end of a pod was reported.
+/// Returns true if the end of a pod was reported.
 pub(crate) fn has_ended(pod: &Pod) -> bool {
     status::Phase::of(pod).is_terminal()
 }
 
-/// State that all pods of a node share. The nodes of one machine share what is in an `Arc`, and
-/// what clones share.
+/// State that all pods of a node share. The nodes of one machine share the values in an `Arc`, and
+/// the values whose clones share their state.
 pub(crate) struct Shared {
     pub(crate) cluster: Cluster,
     /// The name of the node.
@@ -66,18 +66,18 @@ pub(crate) struct Shared {
     pub(crate) address: Ipv4Addr,
     pub(crate) data: PathBuf,
     pub(crate) path_prepend: Option<PathBuf>,
-    /// How pods reach the API.
+    /// The address of the API for pods.
     pub(crate) access: Option<ApiAccess>,
     pub(crate) machine: machine::MachineInfo,
     pub(crate) devices: Devices,
     pub(crate) image_entrypoints: Arc<ImageEntrypoints>,
     pub(crate) image_users: Arc<ImageUsers>,
     pub(crate) spawner: Arc<Spawner>,
-    /// Enforce the limits of pods.
+    /// Enforces the limits of pods.
     pub(crate) cgroups: Cgroups,
-    /// CPU and memory that pods have.
+    /// The CPU and memory that are allocated to pods.
     pub(crate) allocations: Allocations,
-    /// What the agent may do to containers' processes.
+    /// The privileges of the agent over containers' processes.
     pub(crate) agent_privileges: Arc<AgentPrivileges>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) hosts: Arc<Hosts>,
@@ -116,15 +116,14 @@ impl Shared {
         self.data.join(data_folder::MOUNT_BASE)
     }
 
-    /// Removes all files of a deleted pod; the rest of them later if that takes long.
+    /// Removes all files of a deleted pod. If that takes long, the rest is removed later.
     pub(crate) fn remove_files(&self, uid: &str) {
         self.logs.remove_pod(uid);
         self.remover.remove(self.pod_folder(uid));
     }
 
-    /// Removes the volumes and other writable files of a completed pod. As with
-    /// the kubelet, its containers do not start again, but its object may exist
-    /// for a long time.
+    /// Removes the volumes and other writable files of a completed pod. As with the kubelet, its
+    /// containers do not start again, but its object may exist for a long time.
     pub(crate) fn tear_down(&self, uid: &str) {
         let folder = self.pod_folder(uid);
         for name in [VOLUMES_DIR, WORK_DIR, MESSAGES_DIR] {

@@ -1,21 +1,22 @@
-//! The processes of a pod's containers, also those of an earlier agent: the kernel cannot kill a
-//! process that waits for a file system that does not answer, so one may outlive its agent.
+//! The processes of a pod's containers, including processes of an earlier agent. The kernel cannot
+//! kill a process that waits for a file system that does not answer, so a process can outlive its
+//! agent.
 
 use std::{collections::HashMap, fmt, fs, io, path::Path};
 
 /// The file with the processes, in the pod's directory.
 const FILE: &str = "processes";
 
-/// A process, which its number and its start distinguish from all others since the system started.
+/// A process. Its number and start time distinguish it from all others since the system started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessId {
     number: i32,
-    /// In ticks since the system started.
+    /// The start time in ticks since the system started.
     start: u64,
 }
 
 impl ProcessId {
-    /// Returns a process; `None` if it has ended, or has ended but for its exit code.
+    /// Returns a process, or `None` if it has ended, even if its exit code has not been collected.
     pub(super) fn of(number: i32) -> Option<Self> {
         let found = Found::read(number).filter(|found| !matches!(found.state, 'Z' | 'X'))?;
         Some(Self {
@@ -62,14 +63,14 @@ pub(super) fn recorded(folder: &Path) -> Vec<ProcessId> {
     alive.filter(|process| process.is_alive()).collect()
 }
 
-/// Identifies the time since the system started.
+/// Returns an identifier of the time since the system started.
 fn boot() -> io::Result<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(text.trim().to_owned())
 }
 
-/// Says which processes of a container wait in the kernel; `None` if none of them does. The
-/// argument is the container's first process.
+/// Returns a text about the processes of a container that wait in the kernel, or `None` if no
+/// process does. `root` is the container's first process.
 pub(super) fn waiting_in_kernel(root: i32) -> Option<String> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -77,7 +78,7 @@ pub(super) fn waiting_in_kernel(root: i32) -> Option<String> {
         .filter_map(|number| Some((number, Found::read(number)?)))
         .collect();
     let is_below = |mut number: i32| {
-        // No deeper than there are processes.
+        // No process is deeper than the number of processes.
         for _ in 0..all.len() {
             match all.get(&number) {
                 _ if number == root => return true,
@@ -88,7 +89,7 @@ pub(super) fn waiting_in_kernel(root: i32) -> Option<String> {
         false
     };
     let waits = |number: i32| {
-        // Any thread of it.
+        // Any thread of the process counts.
         let threads = fs::read_dir(format!("/proc/{number}/task"));
         let threads = threads.into_iter().flatten().flatten();
         let stats =
@@ -107,7 +108,7 @@ pub(super) fn waiting_in_kernel(root: i32) -> Option<String> {
     (!waiting.is_empty()).then(|| waiting.join(", "))
 }
 
-/// What the kernel says about a process.
+/// The fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Found {
     name: String,
@@ -158,7 +159,7 @@ mod tests {
             .collect();
         record(folder.path(), &all).unwrap();
         assert_eq!(recorded(folder.path()), [own]);
-        // After the system has started again, the numbers mean other processes.
+        // After a restart of the system, the numbers belong to other processes.
         let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
         fs::write(
             folder.path().join(FILE),

@@ -1,5 +1,5 @@
-//! What the agent records about a container: its state, its runs, and when it
-//! may restart. Pure.
+//! The agent's record of a container: its state, its runs, and the conditions of its restarts.
+//! Pure.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::LastEnd;
 
 const FIRST_DELAY: Duration = Duration::from_secs(10);
 const LONGEST_DELAY: Duration = Duration::from_secs(300);
-/// A run at least this long resets the restart backoff.
+/// The minimum duration of a run that resets the restart backoff.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
 /// A pod's restartPolicy.
@@ -43,7 +43,7 @@ pub(crate) enum Role {
     /// An init container that continues to run with the main containers.
     Sidecar,
     Main,
-    /// Added to the running pod; runs once and does not affect its phase.
+    /// Added to a running pod. Runs once and does not affect the pod's phase.
     Ephemeral,
 }
 
@@ -82,16 +82,16 @@ pub(crate) struct Record {
     pub(crate) last: Option<Ended>,
     pub(crate) restarts: u32,
     pub(crate) id: Option<String>,
-    /// The resources of the current run; those of the container are for the next one.
+    /// The resources of the current run. The resources in `container` are for the next run.
     pub(crate) actual: Option<ResourceRequirements>,
-    /// Whether the startup probe of the current run has succeeded.
+    /// True if the startup probe of the current run has succeeded.
     passed_startup: bool,
-    /// Whether the readiness probe succeeds.
+    /// True if the readiness probe succeeds.
     passes_readiness: bool,
-    /// Whether a run has passed its startup probe.
+    /// True if a run has passed its startup probe.
     was_started: bool,
-    /// Whether the container restarts regardless of its exit code, because it
-    /// was stopped for this purpose.
+    /// True if the container restarts regardless of its exit code, because it was stopped for this
+    /// purpose.
     restarts_anyway: bool,
     /// Number of runs that ended since the last long run.
     crashes: u32,
@@ -123,7 +123,7 @@ impl Record {
         &self.container.name
     }
 
-    /// Returns the list of the pod's spec that the container is in.
+    /// Returns the field of the pod's spec that contains the container.
     pub(crate) fn list(&self) -> &'static str {
         match self.role {
             Role::Init | Role::Sidecar => "initContainers",
@@ -136,25 +136,23 @@ impl Record {
         matches!(self.state, State::Running { .. })
     }
 
-    /// Whether the container has run or is running.
+    /// Returns true if the container has run or is running.
     pub(crate) fn has_run(&self) -> bool {
         self.last.is_some() || !matches!(self.state, State::Waiting { .. })
     }
 
-    /// Whether the container runs and has passed its startup probe, if it has
-    /// one.
+    /// Returns true if the container runs and has passed its startup probe, if it has one.
     pub(crate) fn is_started(&self) -> bool {
         self.is_running() && (self.passed_startup || self.container.startup_probe.is_none())
     }
 
-    /// Whether the container has been started once, so that containers that
-    /// wait for it may start.
+    /// Returns true if the container has been started once, so that containers that wait for it may
+    /// start.
     pub(crate) fn was_started(&self) -> bool {
         self.was_started || self.has_run() && self.container.startup_probe.is_none()
     }
 
-    /// Whether the container is started and passes its readiness probe, if it
-    /// has one.
+    /// Returns true if the container is started and passes its readiness probe, if it has one.
     pub(crate) fn is_ready(&self) -> bool {
         self.is_started() && (self.passes_readiness || self.container.readiness_probe.is_none())
     }
@@ -170,8 +168,8 @@ impl Record {
         self.passes_readiness = passes;
     }
 
-    /// Whether the container restarts after it was stopped because a probe
-    /// failed; if so, it restarts with any exit code.
+    /// Returns true if the container restarts after it was stopped because a probe failed. It then
+    /// restarts with any exit code.
     pub(crate) fn restart_after_stop(&mut self, policy: Policy) -> bool {
         let never = match self.container.restart_policy.as_deref() {
             Some(own) => own == "Never",
@@ -181,7 +179,7 @@ impl Record {
         !never
     }
 
-    /// Whether the container restarts after a run that ended with `code`.
+    /// Returns true if the container restarts after a run that ended with `code`.
     pub(crate) fn restarts_after(&self, policy: Policy, code: i32) -> bool {
         if self.restarts_anyway || self.role == Role::Sidecar {
             return true;
@@ -203,7 +201,7 @@ impl Record {
         }
     }
 
-    /// Whether a rule of the container restarts it after this exit code.
+    /// Returns true if a rule of the container restarts it after this exit code.
     fn has_restart_rule(&self, code: i32) -> bool {
         let mut rules = self.container.restart_policy_rules.iter().flatten();
         let matching = rules.find(|rule| {
@@ -280,8 +278,8 @@ impl Record {
         });
     }
 
-    /// Records that the kernel killed a process of the run that has ended for lack of memory. As
-    /// with container runtimes, this is the reason of the end with any exit code.
+    /// Records that the kernel killed a process of the ended run for lack of memory. As with
+    /// container runtimes, this is the reason of the end with any exit code.
     pub(crate) fn was_out_of_memory(&mut self) {
         if let State::Ended(ended) = &mut self.state {
             "OOMKilled".clone_into(&mut ended.reason);
@@ -375,7 +373,7 @@ pub(crate) fn ephemeral_records(pod: &Pod) -> impl Iterator<Item = Record> {
     let spec = pod.spec.iter();
     let all = spec.flat_map(|spec| spec.ephemeral_containers.iter().flatten());
     all.filter_map(|ephemeral| {
-        // Their fields are those of containers, and the target.
+        // Ephemeral containers have the fields of containers, and the target.
         let container = serde_json::to_vec(ephemeral).ok()?;
         let container = serde_json::from_slice(&container).ok()?;
         let mut record = Record::new(Role::Ephemeral, &container, "ContainerCreating");
@@ -412,9 +410,8 @@ fn restore(
         record.state = State::Ended(ended(terminated));
     } else if let Some(running) = &state.running {
         let started = running.started_at.as_ref().map(|time| time.0);
-        // Containers ended with the previous agent, not when this one started.
-        // The recorded end may belong to an even earlier agent than the one
-        // that ran the container.
+        // Containers ended with the previous agent, before this one started. The recorded end may
+        // belong to an even earlier agent than the one that ran the container.
         let end = last_end.filter(|end| started.is_none_or(|started| started <= end.at));
         let message = end.map_or_else(
             || "the node agent ended while the container ran, and the container with it".to_owned(),
@@ -570,8 +567,8 @@ mod tests {
         assert_eq!(records[1].next_run(), 3);
         assert!(!records[2].has_run());
 
-        // The end of the agent that ran the container counts, not that of an
-        // earlier one.
+        // Only the end of the agent that ran the container counts, and not the end of an earlier
+        // agent.
         let end = |text: &str| LastEnd {
             at: text.parse().unwrap(),
             cause: "the cluster was stopped by SIGTERM".to_owned(),

@@ -21,7 +21,7 @@ pub(crate) struct Allocation {
 }
 
 impl Allocation {
-    /// What the spec of a pod asks for.
+    /// Returns the resources in the spec of a pod.
     pub(crate) fn of_spec(spec: &PodSpec) -> Self {
         let of = |container: &Container| {
             let resources = container.resources.clone().unwrap_or_default();
@@ -33,8 +33,8 @@ impl Allocation {
         }
     }
 
-    /// What an earlier agent has allocated according to the pod's status; what the spec asks for
-    /// where it says nothing.
+    /// Returns the resources that an earlier agent allocated according to the pod's status.
+    /// Resources that the status lacks come from the spec.
     pub(crate) fn restored(pod: &Pod) -> Self {
         let Some(spec) = &pod.spec else {
             return Self::default();
@@ -56,17 +56,17 @@ impl Allocation {
         allocation
     }
 
-    /// The resources of the pod itself.
+    /// Returns the resources of the pod itself.
     pub(crate) fn of_pod(&self) -> Option<&ResourceRequirements> {
         self.pod.as_ref()
     }
 
-    /// The resources of a container.
+    /// Returns the resources of a container.
     pub(crate) fn of_container(&self, name: &str) -> ResourceRequirements {
         self.containers.get(name).cloned().unwrap_or_default()
     }
 
-    /// Whether both have equal amounts, in any notation.
+    /// Returns true if both have equal amounts, in any notation.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let none = ResourceRequirements::default();
         let equal = |one: &Option<ResourceRequirements>, other: &Option<ResourceRequirements>| {
@@ -83,7 +83,7 @@ impl Allocation {
             && equal(&self.pod, &other.pod)
     }
 
-    /// The requests and limits of a pod with this allocation.
+    /// Returns the requests and limits of a pod with this allocation.
     pub(crate) fn resources(&self, spec: &PodSpec) -> PodResources {
         let has_any = |resources: &ResourceRequirements| {
             resources.limits.is_some() || resources.requests.is_some()
@@ -109,8 +109,8 @@ impl Allocation {
             "resources": self.pod,
             "overhead": overhead,
         });
-        // The API server has validated the quantities. From bytes, as the client does: the code
-        // that parses the type is compiled once.
+        // The API server has validated the quantities. Parsed from bytes, as the client does, so
+        // that the code that parses the type is compiled once.
         serde_json::from_slice(spec.to_string().as_bytes()).unwrap_or_default()
     }
 }
@@ -124,7 +124,7 @@ fn amount(of: Option<&BTreeMap<String, Text>>, name: &str) -> Option<Amount> {
     of?.get(name)?.0.parse().ok()
 }
 
-/// Whether requests and limits of a resource are equal.
+/// Returns true if the requests and limits of a resource are equal.
 fn is_equal(one: &ResourceRequirements, other: &ResourceRequirements, name: &str) -> bool {
     let equal = |one, other| amount(one, name) == amount(other, name);
     equal(one.requests.as_ref(), other.requests.as_ref())
@@ -137,16 +137,16 @@ fn are_equal(one: &ResourceRequirements, other: &ResourceRequirements) -> bool {
         .all(|name| is_equal(one, other, name))
 }
 
-/// How a container gets other resources.
+/// The way in which a container's resources change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     None,
     InPlace,
-    /// By the container's `resizePolicy`.
+    /// Required by the container's `resizePolicy`.
     Restart,
 }
 
-/// How a running container gets from its actual to the allocated resources.
+/// Returns the change from the actual to the allocated resources of a running container.
 pub(crate) fn change(
     container: &Container,
     actual: &ResourceRequirements,
@@ -172,14 +172,14 @@ pub(crate) fn change(
 /// The state of a resize, which conditions report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Resize {
-    /// Why the resize to this generation of the pod has to wait.
+    /// The generation of the pod whose resize has to wait, and the reason.
     pub(crate) pending: Option<(i64, String)>,
-    /// The generation to which the pod is resized, and what failed.
+    /// The generation to which the pod is resized, and the error of the last attempt.
     pub(crate) in_progress: Option<(i64, Option<String>)>,
 }
 
 impl Resize {
-    /// Renders the conditions; those in `before` that do not hold any more are deleted.
+    /// Renders the conditions. Conditions in `before` that no longer hold are deleted.
     pub(crate) fn conditions(&self, before: &[Value], now: Timestamp) -> Vec<Value> {
         let pending = self.pending.as_ref().map(|(generation, message)| {
             let texts = Some(("Deferred", message.as_str()));
@@ -229,7 +229,7 @@ fn condition(
     condition
 }
 
-/// The message of an event about a resize, in the form of the kubelet.
+/// Returns the message of an event about a resize, in the format of the kubelet.
 pub(crate) fn event_message(
     prefix: &str,
     allocation: &Allocation,

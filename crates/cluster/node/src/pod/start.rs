@@ -48,7 +48,7 @@ const SHELL_IMAGES: [&str; 6] = [
 const SHELL: &str = "sh";
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Why a container cannot be started.
+/// The reason why a container cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum PlanError {
@@ -56,7 +56,7 @@ pub(super) enum PlanError {
     /// later.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// There is no command, and images are not pulled.
+    /// The container has no command, and images are not pulled.
     #[error(
         "image {image:?} is not pulled: this node runs commands of this machine; \
          give the container a command or args, or start the cluster with \
@@ -67,8 +67,8 @@ pub(super) enum PlanError {
     /// not support.
     #[error("{0}")]
     Security(#[from] Refusal),
-    /// A part of a volume cannot be mounted, which the pod's annotations or
-    /// another container may change.
+    /// A part of a volume cannot be mounted. The pod's annotations or another container may change
+    /// this.
     #[error("{0}")]
     SubPath(String),
     /// The volumes cannot be mounted at their mount paths.
@@ -79,7 +79,7 @@ pub(super) enum PlanError {
     WorkingFolder(std::io::Error),
 }
 
-/// The inputs for the start of a container besides its spec.
+/// The inputs for the start of a container, in addition to its spec.
 pub(super) struct StartContext {
     pub(super) shared: Arc<Shared>,
     pub(super) pod: Pod,
@@ -98,7 +98,7 @@ pub(super) struct StartContext {
     pub(super) cgroup: Option<Arc<Group>>,
 }
 
-/// Returns a pod's host name: `spec.hostname`, or its name.
+/// Returns a pod's host name, which is `spec.hostname` or the pod's name.
 pub(super) fn hostname(pod: &Pod) -> String {
     let named = pod.spec.as_ref().and_then(|spec| spec.hostname.clone());
     let mut name = named
@@ -122,8 +122,8 @@ pub(super) fn pod_values(shared: &Shared, address: Ipv4Addr) -> downward::PodVal
 }
 
 impl StartContext {
-    /// Returns the complete command, and creates the working directory if it is the
-    /// container's default one. File systems that do not answer hold up the caller.
+    /// Returns the complete command, and creates the working directory if it is the container's
+    /// default one. Blocks the thread while a file system does not answer.
     pub(super) fn prepare(&self) -> Result<Command, PlanError> {
         let command = self.command()?;
         if command.working_folder.starts_with(&self.folder) {
@@ -178,8 +178,8 @@ impl StartContext {
         context.is_some_and(|context| context.privileged == Some(true))
     }
 
-    /// Returns the container's command and args; without a command, the
-    /// configured entrypoint of the image, or the args alone.
+    /// Returns the container's command and args. Without a command, returns the configured
+    /// entrypoint of the image with the args, or the args alone.
     fn arguments(&self, variables: &Variables) -> Result<Vec<OsString>, PlanError> {
         let value = |name: &str| variables.get(name);
         let mut size = 0_usize;
@@ -219,9 +219,9 @@ impl StartContext {
         Ok(arguments)
     }
 
-    /// Returns the working directory: `workingDir`, or an empty directory that
-    /// is removed with the pod, like that of an image. Other users than the
-    /// agent's have no access to it and start in `/tmp`.
+    /// Returns the working directory: `workingDir`, or an empty directory that is removed with the
+    /// pod, like the working directory of an image. Users other than the agent's cannot access it
+    /// and start in `/tmp`.
     fn working_folder(&self, user: Option<u32>) -> PathBuf {
         let own = self.container.working_dir.as_deref();
         if let Some(path) = own.filter(|path| !path.is_empty()) {
@@ -233,8 +233,8 @@ impl StartContext {
         self.folder.join(WORK_DIR).join(&self.container.name)
     }
 
-    /// Whether `workingDir` is in an `emptyDir`. Container runtimes make a missing directory; in
-    /// other places, it would be left on the machine or in a claim.
+    /// Returns true if `workingDir` is in an `emptyDir`. Container runtimes create a missing
+    /// directory; in other places, it would remain on the machine or in a claim.
     fn is_in_own_volume(&self) -> bool {
         let folder = Path::new(self.container.working_dir.as_deref().unwrap_or_default());
         if folder.components().any(|part| part == Component::ParentDir) {
@@ -250,7 +250,7 @@ impl StartContext {
         innermost.is_some_and(|mount| own.any(|volume| volume.name == mount.name))
     }
 
-    /// Whether a user of a container is not the agent's. Only root can change users;
+    /// Returns true if a user of a container is not the agent's. Only root can change users;
     /// otherwise every user is the agent's own.
     fn is_other_user(&self, user: u32) -> bool {
         self.shared.agent_privileges.is_root() && user != 0
@@ -277,7 +277,7 @@ impl StartContext {
         for (name, value) in self.links.iter() {
             base.set(name, value.clone());
         }
-        // Without mounts the token file would not be visible to the container.
+        // Without mounts, the token file would not be visible to the container.
         if let Some(access) = &self.shared.access
             && self.shared.spawner.features().has_mounts()
         {
@@ -295,8 +295,7 @@ impl StartContext {
             lookup: &self.sources,
             pod_values: &pod_values(&self.shared, self.address),
         })?;
-        // Overrides the pod's values: another container may hold the other
-        // devices.
+        // Overrides the pod's values, because another container may hold the other devices.
         for (name, value) in &self.devices {
             all.set(name, value.clone());
         }
@@ -399,8 +398,8 @@ impl StartContext {
     }
 }
 
-/// Expands a `subPathExpr`. An expression that expands to no part of the volume
-/// is rejected: it would expose another container's part, or all of them.
+/// Expands a `subPathExpr`. An expression with an empty result is rejected, because it would expose
+/// another container's part of the volume, or the whole volume.
 fn sub_path_of(mount: &str, text: &str, variables: &Variables) -> Result<String, PlanError> {
     let what = format!("subPathExpr of volumeMount {mount}");
     let missing = Cell::new(None);
@@ -434,12 +433,12 @@ fn expanded<'v>(
     })
 }
 
-/// Whether an image needs no command because its container only waits.
+/// Returns true if an image needs no command because its container only waits.
 fn only_waits(image: &str) -> bool {
     name_of(image) == "pause"
 }
 
-/// Whether an image's own command is a shell.
+/// Returns true if an image's own command is a shell.
 fn has_shell(image: &str) -> bool {
     SHELL_IMAGES.contains(&name_of(image))
 }

@@ -32,7 +32,7 @@ impl Phase {
         }
     }
 
-    /// Whether the phase is final.
+    /// Returns true if the phase is final.
     pub(crate) fn is_terminal(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)
     }
@@ -52,15 +52,14 @@ impl Phase {
     }
 }
 
-/// Whether a main container has run. The pod is then initialized, even if a
-/// sidecar restarts.
+/// Returns true if a main container has run. The pod is then initialized, even if a sidecar
+/// restarts.
 pub(crate) fn has_main_run(records: &[Record]) -> bool {
     let mut mains = records.iter().filter(|record| record.role == Role::Main);
     mains.any(Record::has_run)
 }
 
-/// Whether the init containers are complete, so that the main containers may
-/// run.
+/// Returns true if the init containers are complete, so that the main containers may run.
 pub(crate) fn is_initialized(records: &[Record], policy: Policy) -> bool {
     has_main_run(records)
         || records.iter().all(|record| match record.role {
@@ -117,9 +116,9 @@ pub(crate) struct Inputs<'a> {
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) host_address: Ipv4Addr,
     pub(crate) started: Option<Timestamp>,
-    /// Why the agent ended the pod.
+    /// The reason why the agent ended the pod.
     pub(crate) reason: Option<(&'static str, String)>,
-    /// Whether the node has not admitted it. Its containers have no statuses then.
+    /// True if the node has not admitted the pod. Its containers then have no statuses.
     pub(crate) is_rejected: bool,
     /// The resize of the pod.
     pub(crate) resize: &'a Resize,
@@ -223,7 +222,7 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
             None => Ok(reason),
             Some(message) => Err(("ReadinessGatesNotReady", message)),
         });
-    // Containers have the pod's network from the time when it has an address.
+    // Containers have the pod's network as soon as the pod has an address.
     let has_network = match inputs.address {
         Some(_) if !inputs.phase.is_terminal() => Ok(None),
         _ => Err(("", String::new())),
@@ -235,8 +234,8 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
         condition(inputs, "ContainersReady", &containers_ready),
         condition(inputs, "PodScheduled", &Ok(None)),
     ];
-    // The containers of a kubelet survive it. Here they do not, which is the end of the node, and
-    // no failure of the pod.
+    // The containers of a kubelet survive the kubelet. Here they end with the agent, which counts
+    // as the end of the node instead of a failure of the pod.
     let ended_with_agent = |record: &Record| {
         let State::Ended(ended) = &record.state else {
             return false;
@@ -252,7 +251,7 @@ fn conditions(inputs: &Inputs<'_>) -> Vec<Value> {
     conditions
 }
 
-/// Returns which readiness gates prevent the pod from being ready.
+/// Returns a message about the readiness gates that prevent the pod from being ready.
 fn unready_gates(pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref()?;
     let status = pod.status.as_ref();

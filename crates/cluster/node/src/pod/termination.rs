@@ -1,13 +1,13 @@
-//! The end of a pod: each container of a finished pod has a final state, as with the kubelet. Pure.
+//! The end of a pod. As with the kubelet, each container of a finished pod has a final state. Pure.
 
 use super::record::{Ended, Policy, Record, Role, State, UNKNOWN};
 
 /// The exit code of containers whose end is unknown.
 const UNKNOWN_CODE: i32 = 137;
 
-/// Ends the records of a finished pod that wait: for their first run, or for a restart. Containers
-/// that had no turn stay as they are: init containers after the first one that has not started,
-/// and the main containers of a pod that was never initialized.
+/// Ends the records of a finished pod that wait for their first run or for a restart. Containers
+/// that could not start yet are unchanged: init containers after the first one that has not
+/// started, and the main containers of a pod that was never initialized.
 pub(crate) fn end_waiting(records: &mut [Record], policy: Policy) {
     let is_init = |record: &Record| matches!(record.role, Role::Init | Role::Sidecar);
     let was_initialized = was_initialized(records, policy);
@@ -36,7 +36,7 @@ pub(crate) fn end_waiting(records: &mut [Record], policy: Policy) {
     }
 }
 
-/// Returns true if the main containers had their turn.
+/// Returns true if the main containers could start.
 fn was_initialized(records: &[Record], policy: Policy) -> bool {
     let mut mains = records.iter().filter(|record| record.role == Role::Main);
     let mut inits = records

@@ -1,4 +1,4 @@
-//! What a probe does, from a container's spec. Pure.
+//! The action of a probe, from a container's spec. Pure.
 
 use std::{net::Ipv4Addr, time::Duration};
 
@@ -10,14 +10,14 @@ use k8s_openapi::{
 use super::http::{HttpGet, Scheme};
 use crate::environment::expand;
 
-/// What a probe does.
+/// The action of a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Runs a command in the container.
     Exec(Vec<String>),
-    /// Sends a request.
+    /// Sends an HTTP request.
     Http(HttpGet),
-    /// Connects.
+    /// Connects to a TCP port.
     Tcp { host: String, port: u16 },
     /// Calls `grpc.health.v1.Health/Check`.
     Grpc {
@@ -85,7 +85,7 @@ fn host_or(host: Option<&str>, address: Ipv4Addr) -> String {
     }
 }
 
-/// Returns a port's number: names are those of the container's ports.
+/// Returns a port's number. A name is the name of a port of the container.
 fn resolve_port(port: &IntOrString, container: &Container) -> Result<u16, String> {
     let number = match port {
         IntOrString::Int(number) => i64::from(*number),
@@ -105,8 +105,8 @@ fn resolve_port(port: &IntOrString, container: &Container) -> Result<u16, String
         .ok_or_else(|| format!("invalid port number: {number}"))
 }
 
-/// Replaces references to variables that the container's spec sets to a fixed
-/// value; others are kept.
+/// Replaces references to variables that the container's spec sets to a fixed value. Other
+/// references are kept.
 fn static_expand(word: &str, container: &Container) -> String {
     let value = |name: &str| {
         let mut variables = container.env.iter().flatten().rev();

@@ -14,8 +14,8 @@ use super::{Outcome, action::duration_text, tcp};
 
 /// Maximum number of bytes of a response.
 const MAX_RESPONSE: usize = 4096;
-/// Delay between attempts to connect. As with the kubelet's client, a refused
-/// connection fails only when the probe's time is over.
+/// The delay between attempts to connect. As with the kubelet's client, a refused connection fails
+/// only when the probe's time is over.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Names of the codes of gRPC, by number.
@@ -41,7 +41,7 @@ const CODES: [&str; 17] = [
 /// Names of a service's states, by number.
 const STATES: [&str; 4] = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
-/// Whether a service is healthy.
+/// Checks the health of a service.
 pub(super) async fn probe(host: &str, port: u16, service: &str, timeout: Duration) -> Outcome {
     let deadline = Instant::now() + timeout;
     let address = tcp::join(host, port);
@@ -166,7 +166,7 @@ async fn check(
     }
 }
 
-/// Encodes a HealthCheckRequest: field 1 is the service.
+/// Encodes a HealthCheckRequest, in which field 1 is the service.
 fn encode(service: &str) -> Bytes {
     let mut message = Vec::new();
     if !service.is_empty() {
@@ -179,15 +179,14 @@ fn encode(service: &str) -> Bytes {
         message.push(length as u8);
         message.extend_from_slice(service.as_bytes());
     }
-    // Not compressed, and the length.
+    // A flag for an uncompressed message, and the length.
     let mut framed = vec![0];
     framed.extend_from_slice(&u32::try_from(message.len()).unwrap_or(0).to_be_bytes());
     framed.extend_from_slice(&message);
     framed.into()
 }
 
-/// Decodes a HealthCheckResponse: field 1 is the state, which is 0 if it is
-/// omitted.
+/// Decodes a HealthCheckResponse, in which field 1 is the state. An omitted field means 0.
 fn decode(data: &[u8]) -> Option<u64> {
     let (prefix, message) = data.split_first_chunk::<5>()?;
     let length = u32::from_be_bytes([prefix[1], prefix[2], prefix[3], prefix[4]]);

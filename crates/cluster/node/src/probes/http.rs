@@ -59,7 +59,7 @@ pub(crate) struct Response {
     body: String,
 }
 
-/// Why there is no response.
+/// The reason why a request has no response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HttpError {
     /// No response was received.
@@ -119,7 +119,7 @@ impl HttpGet {
         })
     }
 
-    /// The same request without TLS.
+    /// Returns the same request without TLS.
     pub(crate) fn without_tls(&self) -> Self {
         let mut request = self.clone();
         request.scheme = Scheme::Http;
@@ -142,8 +142,7 @@ impl HttpGet {
         format!("{scheme}://{}{}", self.authority(), self.target)
     }
 
-    /// Returns the request that follows a redirect; `None` if it leads to
-    /// another host.
+    /// Returns the request that follows a redirect, or `None` if it leads to another host.
     fn redirected(&self, location: &str) -> Option<Self> {
         let location: Uri = location.parse().ok()?;
         if location.host().is_some_and(|host| host != self.host) {
@@ -257,7 +256,7 @@ async fn read_body(mut body: Incoming) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&all).into_owned())
 }
 
-/// The task of a connection; ends when it is dropped.
+/// The task of a connection. The connection ends when the task is dropped.
 type Connection = JoinSet<()>;
 
 async fn send(request: &HttpGet) -> Result<(hyper::Response<Incoming>, Connection), String> {

@@ -1,5 +1,5 @@
-//! Probes of containers: what a probe does, when it is due, and when its
-//! results count. The pods' tasks run them.
+//! Probes of containers: their actions, their schedules, and their thresholds. The pods' tasks run
+//! the probes.
 
 mod action;
 mod grpc;
@@ -26,7 +26,7 @@ pub(crate) const MAX_OUTPUT: usize = 10 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Success,
-    /// Counts as a success, but an event reports it.
+    /// Counts as a success, but is reported by an event.
     Warning(String),
     Failure(String),
 }

@@ -1,13 +1,13 @@
-//! When a probe is due and when its results count. Pure.
+//! The schedule of a probe, and the thresholds of its results. Pure.
 
 use std::{fmt, time::Duration};
 
 use k8s_openapi::api::core::v1::Probe;
 use tokio::time::Instant;
 
-/// The delay after the first failed readiness probe, until one succeeds; it doubles up to the
-/// period. The kubelet has no such delay, but also probes at each update of the pod's status
-/// while the container is not ready, so that a server that listens soon is ready soon.
+/// The delay after the first failed readiness probe, until one succeeds. It doubles up to the
+/// period. The kubelet has no such delay, but also probes at each update of the pod's status while
+/// the container is not ready, so that a server that listens soon is ready soon.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
 /// The purpose of a probe.
@@ -42,12 +42,12 @@ pub(crate) struct Schedule {
     /// The delay of the next attempt of a readiness probe that has not succeeded yet.
     early_retry: Option<Duration>,
     latest: Option<bool>,
-    /// Number of times in a row that the probe had the latest result.
+    /// The number of consecutive probes with the latest result.
     repeated: u32,
 }
 
 impl Schedule {
-    /// A probe of a container that has been running since `since`.
+    /// Creates the schedule for a container that has been running since `since`.
     pub(crate) fn new(kind: Kind, spec: &Probe, since: Instant) -> Self {
         let seconds = |value: Option<i32>, default: u64| {
             let value = value.and_then(|value| u64::try_from(value).ok());
@@ -72,9 +72,10 @@ impl Schedule {
         }
     }
 
-    /// Returns when the first probe is due. As in the kubelet, a liveness probe is first due at
-    /// the end of a period: a server that needs a moment to listen is not killed by the first
-    /// probe. Startup and readiness probes, which others wait for, do not wait for this.
+    /// Returns the time of the first probe. As in the kubelet, the first liveness probe is at the
+    /// end of a period, so that a server that needs a moment to listen is not killed by it. Startup
+    /// and readiness probes do not wait for this, because other containers or clients wait for
+    /// them.
     pub(crate) fn first(&mut self, now: Instant) -> Instant {
         let delay = match self.kind {
             Kind::Liveness => {
@@ -88,8 +89,8 @@ impl Schedule {
         self.tick
     }
 
-    /// Returns when the next probe is due. As with Go's tickers, periods that
-    /// have passed during the previous probe count once.
+    /// Returns the time of the next probe. As with Go's tickers, periods that have passed during
+    /// the previous probe count once.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
         let next = self.tick + self.period;
         if let Some(delay) = self.early_retry
@@ -109,7 +110,7 @@ impl Schedule {
         now
     }
 
-    /// Records a result; returns it if it reaches its threshold.
+    /// Records a result. Returns the result if it reaches its threshold.
     pub(crate) fn record(&mut self, success: bool) -> Option<bool> {
         if success {
             self.early_retry = None;
@@ -128,8 +129,8 @@ impl Schedule {
         (self.repeated >= threshold).then_some(success)
     }
 
-    /// Whether the container is not probed again after this result. A
-    /// container that failed restarts first; one that has started stays so.
+    /// Returns true if the container is not probed again after this result. A container that failed
+    /// restarts first; a container that has started remains started.
     pub(crate) fn ends_with(&self, success: bool) -> bool {
         match self.kind {
             Kind::Startup => true,
@@ -160,10 +161,10 @@ mod tests {
         let mut schedule = Schedule::new(Kind::Startup, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(0)), at(5));
         assert_eq!(schedule.next(at(5)), at(15));
-        // A probe that took longer than two periods.
+        // The probe took longer than two periods.
         assert_eq!(schedule.next(at(37)), at(37));
         assert_eq!(schedule.next(at(38)), at(45));
-        // A container that has started long ago.
+        // The container has started long ago.
         let mut schedule = Schedule::new(Kind::Liveness, &spec(5, 10, 1, 3), start);
         assert_eq!(schedule.first(at(60)), at(60));
         assert_eq!(schedule.next(at(61)), at(70));
@@ -195,7 +196,7 @@ mod tests {
         }
         schedule.record(true);
         assert_eq!(schedule.next(at(1800)), at(2000));
-        // Once it has succeeded, only the period counts.
+        // After a success, only the period counts.
         schedule.record(false);
         assert_eq!(schedule.next(at(2000)), at(3000));
     }

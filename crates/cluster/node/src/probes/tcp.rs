@@ -1,4 +1,4 @@
-//! Connections of probes, with errors as Go words them.
+//! Connections of probes, with Go's error messages.
 
 use std::{
     io,
@@ -10,7 +10,7 @@ use tokio::net::{TcpStream, lookup_host};
 
 use super::Outcome;
 
-/// Whether a connection can be made.
+/// Checks that a connection can be made.
 pub(super) async fn probe(host: &str, port: u16, timeout: Duration) -> Outcome {
     match tokio::time::timeout(timeout, connect(host, port)).await {
         Ok(Ok(_)) => Outcome::Success,
@@ -19,7 +19,7 @@ pub(super) async fn probe(host: &str, port: u16, timeout: Duration) -> Outcome {
     }
 }
 
-/// Connects to a host; the error is that of Go's dialer.
+/// Connects to a host. Returns the error message of Go's dialer.
 pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     let addresses: Vec<SocketAddr> = match host.parse::<IpAddr>() {
         Ok(address) => vec![(address, port).into()],
@@ -40,7 +40,7 @@ pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> 
     Err(failure)
 }
 
-/// Returns host and port as in a URL.
+/// Joins a host and a port as in a URL.
 pub(super) fn join(host: &str, port: u16) -> String {
     if host.contains(':') {
         format!("[{host}]:{port}")
@@ -49,7 +49,7 @@ pub(super) fn join(host: &str, port: u16) -> String {
     }
 }
 
-/// Returns an error's text as in Go: `connection refused`.
+/// Returns an error's text in Go, such as `connection refused`.
 pub(super) fn system_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 
 use super::{Action, Outcome, ProbeError, grpc, http, resolve_action, tcp};
 
-/// For probes that must not reach their timeout.
+/// A timeout that a probe must not reach.
 const LONG: Duration = Duration::from_secs(60);
 
 fn request(port: u16, fields: Value) -> http::HttpGet {
@@ -114,7 +114,7 @@ async fn http_probes_without_a_response() {
     );
     assert_eq!(probe(port, json!({})).await, Ok(Outcome::Failure(text)));
 
-    // A server that accepts and does not respond, and one that closes.
+    // The first server accepts and does not respond, the second one closes the connection.
     let (listener, port) = listen().await;
     let silent = http::probe(&request(port, json!({})), Duration::from_millis(20)).await;
     let text = format!(

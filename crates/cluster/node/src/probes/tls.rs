@@ -7,10 +7,10 @@ use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-/// The error if a server responds without TLS.
+/// The error for a server that responds without TLS.
 pub(crate) const NOT_TLS: &str = "http: server gave HTTP response to HTTPS client";
 
-/// Built on first use: most pods have no HTTPS probes.
+/// Created on first use, because most pods have no HTTPS probes.
 static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
@@ -22,7 +22,7 @@ static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
     Ok(Arc::new(config))
 });
 
-/// Performs a handshake; any certificate is accepted, as by the kubelet.
+/// Performs a handshake. Like the kubelet, accepts any certificate.
 pub(super) async fn handshake(
     host: &str,
     stream: TcpStream,
@@ -34,7 +34,7 @@ pub(super) async fn handshake(
     connector.connect(name, stream).await.map_err(|error| {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
         match inner {
-            // What the server sent is not TLS.
+            // The server did not respond with TLS.
             Some(rustls::Error::InvalidMessage(_)) => NOT_TLS.to_owned(),
             Some(error) => format!("tls: {error}"),
             None if error.kind() == std::io::ErrorKind::UnexpectedEof => "EOF".to_owned(),

@@ -50,7 +50,7 @@ impl Answering {
         socket: OwnedFd,
         listener: OwnedFd,
     ) -> io::Result<oneshot::Receiver<Result<Child, StartError>>> {
-        // For errors, too: the agent only sees that the process ends.
+        // The socket is also used for errors, because the agent only sees that the process ends.
         let errors = socket.try_clone()?;
         let cgroups = cgroup_files(self.cgroup.as_deref());
         let program = Program::of_init(

@@ -9,13 +9,13 @@ use super::{ports::PodPorts, privileges::Privileges, stream::Wiring, view::Opera
 /// The command to run in a container.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Command {
-    /// Program and arguments; if empty, wait for TERM.
+    /// The program and its arguments. If empty, the container only waits for TERM.
     pub(crate) arguments: Vec<OsString>,
     /// The complete environment.
     pub(crate) environment: Vec<(OsString, OsString)>,
     /// The working directory.
     pub(crate) working_folder: PathBuf,
-    /// Whether to make the working directory if it is missing.
+    /// True to create a missing working directory.
     pub(crate) makes_working_folder: bool,
     /// The host name.
     pub(crate) hostname: String,
@@ -26,8 +26,8 @@ pub(crate) struct Command {
     pub(crate) privileges: Privileges,
     /// The standard streams.
     pub(crate) wiring: Wiring,
-    /// The pod's ports; `None` for a command that uses the machine's.
+    /// The pod's ports. `None` for a command that uses the machine's ports.
     pub(crate) ports: Option<Arc<PodPorts>>,
-    /// The cgroup that its processes are in; `None` for that of the agent.
+    /// The cgroup of the command's processes. `None` keeps the agent's cgroup.
     pub(crate) cgroup: Option<Arc<Group>>,
 }

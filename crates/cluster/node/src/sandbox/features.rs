@@ -1,4 +1,4 @@
-//! Detects, once, which namespaces the kernel allows this process.
+//! Detects once which namespaces the kernel allows this process.
 
 use std::{ffi::CString, io, path::Path, sync::OnceLock};
 
@@ -9,20 +9,20 @@ use super::{
     privileges::Privileges,
 };
 
-/// What the kernel allows.
+/// The features that the kernel allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// Flags for `clone`: mount, PID and UTS namespaces, and a user namespace
-    /// if the others require it; 0 if none are allowed.
+    /// Flags for `clone`: mount, PID and UTS namespaces, and a user namespace if the others require
+    /// it; 0 if no namespaces are allowed.
     pub(super) namespaces: libc::c_int,
-    /// Whether the root file system of a container can be made read-only.
+    /// True if the root file system of a container can be made read-only.
     pub(crate) read_only_views: bool,
-    /// Why there are no namespaces.
+    /// The reason why namespaces are not available.
     pub(crate) refusal: Option<String>,
 }
 
 impl Features {
-    /// Without namespaces, only process groups.
+    /// Returns the features without namespaces, where containers only have process groups.
     #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self {
@@ -32,14 +32,15 @@ impl Features {
         }
     }
 
-    /// Whether containers have their own mount namespace.
+    /// Returns true if containers have their own mount namespace.
     pub(crate) fn has_mounts(&self) -> bool {
         self.namespaces != 0
     }
 
-    /// Returns what the kernel allows this process. `scratch` is a directory to mount over.
+    /// Returns the features that the kernel allows this process. `scratch` is a directory to mount
+    /// over.
     pub(super) async fn of_this_process(scratch: &Path) -> io::Result<Self> {
-        /// Later agents of this process are allowed the same.
+        /// Later agents of this process have the same features.
         static FOUND: OnceLock<Features> = OnceLock::new();
         if let Some(found) = FOUND.get() {
             return Ok(found.clone());
@@ -59,7 +60,7 @@ impl Features {
         Ok(features)
     }
 
-    /// Tries the namespaces in a child; `scratch` is a directory to mount over.
+    /// Tries the namespaces in a child. `scratch` is a directory to mount over.
     fn detect(scratch: &Path) -> Self {
         let plain = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWUTS;
         let mut refusal = None;
@@ -82,7 +83,7 @@ impl Features {
         }
     }
 
-    /// Whether commands run in their own user namespace.
+    /// Returns true if commands run in their own user namespace.
     pub(crate) fn has_user_namespace(&self) -> bool {
         self.namespaces & libc::CLONE_NEWUSER != 0
     }

@@ -1,6 +1,6 @@
-//! The system call filters: that of the pod's ports, and that of the seccomp profile
-//! `RuntimeDefault`, which denies the system calls that containerd's default profile denies,
-//! unless the container has the required capability.
+//! The system call filters: one for the pod's ports, and one for the seccomp profile
+//! `RuntimeDefault`, which denies the same system calls as containerd's default profile unless the
+//! container has the required capability.
 
 /// Offsets in `seccomp_data` of the system call number, the architecture, and
 /// the lower half of the first argument.
@@ -118,8 +118,7 @@ fn ret(result: u32) -> libc::sock_filter {
     instruction(libc::BPF_RET | libc::BPF_K, (0, 0), result)
 }
 
-/// Returns the program for a container with these capabilities; `None` means
-/// all.
+/// Returns the program for a container with these capabilities; `None` means all.
 pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> {
     let has = |capability: u32| {
         capabilities.is_none_or(|set| set & (1 << capability | 1 << SYS_ADMIN) != 0)
@@ -142,8 +141,8 @@ pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> 
     if !has(SYS_ADMIN) {
         let number = |number: libc::c_long| u32::try_from(number).unwrap_or(u32::MAX);
         program.extend([
-            // Its flags are in memory, which a filter cannot read. With ENOSYS,
-            // C libraries fall back to clone.
+            // The flags are in memory, which a filter cannot read. With ENOSYS, C libraries fall
+            // back to clone.
             equals(number(libc::SYS_clone3), 0, 1),
             ret(deny(libc::ENOSYS)),
             equals(number(libc::SYS_clone), 0, 3),
@@ -156,8 +155,8 @@ pub(super) fn instructions(capabilities: Option<u64>) -> Vec<libc::sock_filter> 
     program
 }
 
-/// Returns the program that asks about the calls that choose the address of a socket, and
-/// denies nothing.
+/// Returns the program that asks about the calls that choose the address of a socket, and denies
+/// nothing.
 pub(super) fn port_calls() -> Vec<libc::sock_filter> {
     let number = |number: libc::c_long| u32::try_from(number).unwrap_or(u32::MAX);
     vec![

@@ -70,15 +70,15 @@ fn on_disk(folder: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
-/// What the init does besides starting the command.
+/// The tasks of the init, in addition to starting the command.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Duties {
     pub(super) own_processes: bool,
     pub(super) kills_leftovers: bool,
     pub(super) session: bool,
     pub(super) terminal: bool,
-    /// Whether the init changes the user and drops capabilities itself;
-    /// otherwise the user namespace has done so.
+    /// True if the init changes the user and drops capabilities itself. Otherwise the user
+    /// namespace has done so.
     pub(super) privileges: bool,
 }
 
@@ -136,8 +136,7 @@ pub(super) fn environment(command: &Command) -> io::Result<Vec<CString>> {
     command.environment.iter().map(text).collect()
 }
 
-/// Returns the candidate files for a command's name, according to the PATH of
-/// its environment.
+/// Returns the candidate files for a command's name, from the PATH in its environment.
 fn files(command: &Command) -> Vec<PathBuf> {
     let Some(program) = command.arguments.first() else {
         return Vec::new();

@@ -1,6 +1,5 @@
-//! Runs a command in its own container: a session, and mount, PID and UTS
-//! namespaces where the kernel allows them, with an init that reaps processes.
-//! It dies with the agent.
+//! Runs a command in its own container: a session, and mount, PID and UTS namespaces where the
+//! kernel allows them, with an init that reaps processes. The container dies with the agent.
 
 mod answering;
 mod child;

@@ -1,5 +1,5 @@
-//! The agent's ends of a container's pipes. Their system calls run on threads of their own
-//! ([`pipe_threads`]), because a process of the container can make them wait.
+//! The agent's ends of a container's pipes. Their system calls run on separate threads
+//! ([`pipe_threads`]), because a process of the container can block them.
 
 use std::{
     future::Future as _,
@@ -31,7 +31,7 @@ use super::{
 
 /// Maximum number of bytes of one system call.
 const MAX_BYTES: usize = 64 * 1024;
-/// How long a call that reads the rest of the output of an ended process may sleep.
+/// The time for which a call that reads the rest of the output of an ended process may sleep.
 const REST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Closes pipes without waiting.
@@ -62,7 +62,7 @@ impl End {
             .ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Whether the end is ready; does not need the pipe's lock.
+    /// Returns true if the end is ready. Does not need the pipe's lock.
     fn is_ready(descriptor: &OwnedFd, ready: PollFlags) -> io::Result<bool> {
         let mut descriptors = [PollFd::new(descriptor, ready)];
         loop {
@@ -126,7 +126,7 @@ impl Drop for End {
     }
 }
 
-/// A system call that runs.
+/// A system call that is running.
 #[derive(Debug)]
 struct Running<T> {
     result: oneshot::Receiver<Result<T, Errno>>,
@@ -134,7 +134,7 @@ struct Running<T> {
 }
 
 impl<T> Running<T> {
-    /// Returns the result, `None` if the call has to be repeated.
+    /// Returns the result, or `None` if the call has to be repeated.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<T>>> {
         let result = ready!(Pin::new(&mut self.result).poll(context));
         Poll::Ready(match result {
@@ -151,9 +151,9 @@ impl<T> Running<T> {
 pub(crate) struct PipeReader {
     end: End,
     running: Option<Running<Bytes>>,
-    /// What was read, but not yet returned.
+    /// Output that was read, but not yet returned.
     read: Bytes,
-    /// The time for the rest of the output, and how the call slept when it began.
+    /// The time for the rest of the output, and the sleep state of the call at its beginning.
     timeout: Option<(Pin<Box<Sleep>>, Option<Asleep>)>,
     rest_timeout: Duration,
 }
@@ -178,7 +178,7 @@ impl PipeReader {
         Ok(self.running.insert(running))
     }
 
-    /// Returns what was read, if that is something.
+    /// Copies available output to the buffer. Returns true if there was any.
     fn take(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
         let count = self.read.len().min(buffer.remaining());
         buffer.put_slice(&self.read[..count]);
@@ -189,7 +189,7 @@ impl PipeReader {
         count > 0
     }
 
-    /// Reads; with `rest`, only what the pipe contains now.
+    /// Reads output. With `rest`, reads only the current content of the pipe.
     fn poll(
         &mut self,
         context: &mut Context<'_>,
@@ -223,8 +223,8 @@ impl PipeReader {
         }
     }
 
-    /// Reads what the pipe contains; nothing if it is empty. An error if a process holds
-    /// the pipe's lock.
+    /// Reads the current content of the pipe, which may be nothing. Returns an error if a process
+    /// holds the pipe's lock.
     pub(super) fn poll_rest(
         &mut self,
         context: &mut Context<'_>,
@@ -244,7 +244,7 @@ impl PipeReader {
             let before = *before;
             self.timeout = None;
             let now = self.running.as_ref().and_then(|it| it.caller.asleep());
-            // On a slow machine, the call has not begun, or other things wake and delay it.
+            // On a slow machine, the call may not have begun, or other work wakes and delays it.
             if now.is_some() && now == before {
                 break;
             }
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(rest(&mut reader).await.unwrap(), b"");
     }
 
-    /// A read that is dropped has not lost what it has read.
+    /// A read that is dropped does not lose its output.
     #[tokio::test]
     async fn cancelled_reads_lose_nothing() {
         let (near, mut far) = io::pipe().unwrap();
@@ -379,7 +379,7 @@ mod tests {
         assert!(all == expected, "{} of {} bytes", all.len(), expected.len());
     }
 
-    /// The call waits for a thread, or its thread for a processor.
+    /// The call waits for a thread, or its thread waits for a processor.
     #[tokio::test]
     async fn the_rest_is_read_however_slow_the_machine_is() {
         for has_begun in [false, true] {

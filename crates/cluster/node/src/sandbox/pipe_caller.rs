@@ -1,4 +1,4 @@
-//! Distinguishes a system call that another process holds up from one that a slow machine delays.
+//! Distinguishes a system call that another process blocks from one that a slow machine delays.
 
 use std::{
     fs,
@@ -8,24 +8,24 @@ use std::{
     },
 };
 
-/// The thread that makes a system call, once the call has begun.
+/// The thread that makes a system call, set when the call begins.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Caller(Arc<AtomicI32>);
 
-/// A thread that sleeps uninterruptibly, and how often it has slept.
+/// A thread that sleeps uninterruptibly, and its number of sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asleep {
     sleeps: u64,
 }
 
 impl Caller {
-    /// The current thread makes the call next.
+    /// Records that the current thread makes the call next.
     pub(super) fn begin(&self) {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         self.0.store(thread, Ordering::Release);
     }
 
-    /// Returns `None` if the call has not begun, or its thread runs or waits for a processor.
+    /// Returns `None` if the call has not begun, or if its thread runs or waits for a processor.
     /// Two equal results mean that the thread has not woken up in between.
     pub(super) fn asleep(&self) -> Option<Asleep> {
         let thread = match self.0.load(Ordering::Acquire) {

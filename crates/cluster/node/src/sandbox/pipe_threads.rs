@@ -1,13 +1,13 @@
 //! Threads for the system calls on pipes that containers use.
 //!
-//! Linux holds a pipe's lock while a process splices from a socket to the pipe or back,
-//! which is as long as the peer of the socket sends nothing. Each `read`, `write` and last
-//! `close` of the pipe waits for the lock, uninterruptibly and despite `O_NONBLOCK`, until
-//! the process ends. On the runtime's workers such a process would stop the whole agent.
+//! Linux holds a pipe's lock while a process splices from a socket to the pipe or back, which lasts
+//! as long as the peer of the socket sends nothing. Each `read`, `write` and last `close` of the
+//! pipe waits for the lock, uninterruptibly and despite `O_NONBLOCK`, until the process ends. On
+//! the runtime's workers, such a process would stop the whole agent.
 //!
-//! One thread, the leader, runs all jobs, which takes microseconds each. If it is stuck in
-//! a job, another thread becomes the leader, so there is one thread for each stuck pipe,
-//! and none without output.
+//! A single thread, the leader, runs all jobs, which take microseconds each. If the leader is stuck
+//! in a job, another thread becomes the leader, so each stuck pipe has a thread, and idle pipes
+//! have none.
 
 use std::{
     collections::VecDeque,
@@ -24,9 +24,9 @@ use tokio::runtime::Handle;
 
 use super::child;
 
-/// How long a job takes before another thread runs the next job.
+/// The duration of a job after which another thread runs the next job.
 const STALL_TIME: Duration = Duration::from_millis(10);
-/// How long a thread waits for jobs before it ends.
+/// The time for which a thread waits for jobs before it ends.
 const IDLE_TIME: Duration = Duration::from_secs(10);
 /// The interval of attempts to start a thread while the system has no resources for one.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -45,9 +45,9 @@ pub(super) fn submit(job: impl FnOnce() + Send + 'static) {
 struct PipeThreads {
     state: Mutex<State>,
     submitted: Condvar,
-    /// A task tries to start a thread.
+    /// True while a task tries to start a thread.
     is_retrying: AtomicBool,
-    /// Starts a thread.
+    /// The function that starts a thread.
     spawn: fn(Job) -> io::Result<()>,
 }
 
@@ -70,11 +70,11 @@ fn spawn(job: Job) -> io::Result<()> {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    /// The thread that runs the jobs, and when it took the latest job.
+    /// The thread that runs the jobs, and the time at which it took the latest job.
     leader: Option<(u64, Instant)>,
-    /// Threads without a job.
+    /// The number of threads without a job.
     idle: usize,
-    /// Idle threads that watch whether the leader is stuck.
+    /// The number of idle threads that watch whether the leader is stuck.
     watching: usize,
     started: u64,
     /// The runtime of the latest job.
@@ -86,14 +86,14 @@ impl State {
         self.leader.is_some_and(|(leader, _)| leader == thread)
     }
 
-    /// Whether no thread will take the next job soon.
+    /// Returns true if no thread will take the next job soon.
     fn needs_leader(&self) -> bool {
         self.leader
             .is_none_or(|(_, taken)| taken.elapsed() >= STALL_TIME)
     }
 }
 
-/// Attempts to start a thread, which end at the latest with the runtime.
+/// Attempts to start a thread. They end at the latest with the runtime.
 struct Retrying(&'static PipeThreads);
 
 impl Drop for Retrying {
@@ -122,8 +122,8 @@ impl PipeThreads {
         }
     }
 
-    /// Returns true if a thread can take a job, also if the leader is stuck. Otherwise the system
-    /// has no resources for a thread now, and one is started as soon as it has.
+    /// Returns true if a thread can take a job even if the leader is stuck. Otherwise the system
+    /// has no resources for a thread, and one is started as soon as possible.
     fn ensure_idle_thread(&'static self, state: &mut State) -> bool {
         if state.idle > 0 || self.start_thread(state) {
             return true;
@@ -137,7 +137,7 @@ impl PipeThreads {
                     tokio::time::sleep(RETRY_INTERVAL).await;
                     let mut state = retrying.0.state.lock();
                     if state.jobs.is_empty() || state.idle > 0 || self.start_thread(&mut state) {
-                        // While the state is locked, so that the next attempts are not missed.
+                        // Done while the state is locked, so that the next attempts are not missed.
                         self.is_retrying.store(false, Ordering::Relaxed);
                         self.submitted.notify_one();
                         return;
@@ -151,7 +151,7 @@ impl PipeThreads {
     fn start_thread(&'static self, state: &mut State) -> bool {
         let number = state.started;
         let thread = (self.spawn)(Box::new(move || {
-            // A stuck thread could not handle them.
+            // A stuck thread could not handle signals.
             child::block_signals();
             self.run(number);
         }));
@@ -184,7 +184,7 @@ impl PipeThreads {
                 self.ensure_idle_thread(&mut state);
                 MutexGuard::unlocked(&mut state, job);
                 if !state.is_led_by(thread) {
-                    // It was stuck, and another thread leads.
+                    // The thread was stuck, and another one leads.
                     state.idle += 1;
                 }
                 continue;
@@ -200,7 +200,7 @@ impl PipeThreads {
         }
     }
 
-    /// Waits for something to do; false if the thread is to end.
+    /// Waits for something to do. Returns false if the thread must end.
     fn wait(&self, state: &mut MutexGuard<'_, State>) -> bool {
         let left = state
             .leader
@@ -244,11 +244,11 @@ mod tests {
             threads.submit(Box::new(move || _ = sender.send(number)));
             assert_eq!(done.recv_timeout(Duration::from_secs(60)).unwrap(), number);
         }
-        // The stuck threads, a leader, and the thread that watches it; a busy machine can
-        // delay others.
+        // The stuck threads, a leader, and the thread that watches it. A busy machine can delay
+        // others.
         let started = threads.state.lock().started;
         assert!((52..70).contains(&started), "{started}");
-        // Those that were stuck run later jobs too.
+        // The threads that were stuck also run later jobs.
         drop(stuck);
         for number in 0..1000 {
             let sender = sender.clone();
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(wait.await.unwrap(), Some(1));
         tokio::time::sleep(3 * STALL_TIME).await;
         threads.submit(Box::new(move || _ = sender.send(3)));
-        // Nothing can run them, but this task goes on.
+        // No thread can run the jobs, but this task continues.
         assert!(done.try_recv().is_err());
         IS_EXHAUSTED.store(false, Ordering::Relaxed);
         for expected in [2, 3] {

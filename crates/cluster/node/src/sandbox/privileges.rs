@@ -11,18 +11,18 @@ pub(crate) struct Privileges {
     pub(crate) group: Option<u32>,
     /// The supplementary groups; `None` keeps the agent's.
     pub(crate) groups: Option<Vec<u32>>,
-    /// Whether executing a program cannot grant further privileges.
+    /// True if executing a program cannot grant further privileges.
     pub(crate) no_new_privileges: bool,
     /// The maximum capabilities of the processes as bits; `None` keeps the
     /// agent's.
     pub(crate) capabilities: Option<u64>,
-    /// Whether system calls that ordinary programs do not need are denied.
+    /// True to deny system calls that ordinary programs do not need.
     pub(crate) filters_system_calls: bool,
 }
 
 impl Privileges {
-    /// Returns the contents of `uid_map` and `gid_map` that map this process's
-    /// user and group to these ids in a new user namespace, or to themselves.
+    /// Returns the contents of `uid_map` and `gid_map` that map this process's user and group to
+    /// these ids in a new user namespace, or to themselves.
     pub(super) fn user_map(&self) -> (CString, CString) {
         let (user, group) = (
             rustix::process::geteuid().as_raw(),

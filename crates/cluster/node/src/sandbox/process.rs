@@ -1,4 +1,4 @@
-//! A handle to a container's process: waits for its exit and sends signals.
+//! A handle to a container's process, which waits for its exit and sends signals.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use super::child::{KILL_ALL, register};
 
 /// The number of commands that can be entering a container at the same time.
 const ENTERING: usize = 4;
-/// How long a thread of the runtime waits for the end of a process that was killed.
+/// The time for which a thread of the runtime waits for the end of a killed process.
 const SHORTLY: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 200_000_000,
@@ -28,7 +28,7 @@ const SHORTLY: Timespec = Timespec {
 /// The stack of a thread that only waits.
 const REAPER_STACK: usize = 64 << 10;
 
-/// The answers to a container's calls, which end when this value is dropped.
+/// The answers to a container's calls. Dropping the value ends them.
 #[derive(Debug)]
 pub(super) struct Supervision(Option<AbortHandle>);
 
@@ -37,7 +37,7 @@ impl Supervision {
         Self(Some(task.abort_handle()))
     }
 
-    /// Lets the answers go on until the last process that may call has ended: a command in a
+    /// Continues the answers until the last process that may call has ended, because a command in a
     /// container can leave processes that run after it.
     pub(super) fn until_over(mut self) {
         self.0 = None;
@@ -77,8 +77,8 @@ impl Process {
         })
     }
 
-    /// Waits until a command may enter the container. A container whose files do not answer holds
-    /// up few of the threads that start processes.
+    /// Waits until a command may enter the container. A container whose files do not answer blocks
+    /// only a few of the threads that start processes.
     pub(super) async fn enter(&self) -> io::Result<OwnedSemaphorePermit> {
         let permit = self.entering.clone().acquire_owned().await;
         permit.map_err(io::Error::other)
@@ -99,8 +99,8 @@ impl Process {
         self.descriptor.get_ref()
     }
 
-    /// Waits for the exit; returns the exit code, or 128 + the number of the
-    /// signal that ended the process.
+    /// Waits for the exit. Returns the exit code, or 128 + the number of the signal that ended the
+    /// process.
     pub(crate) async fn wait(&self) -> i32 {
         match self.descriptor.readable().await {
             Ok(_) => self.reap(),
@@ -125,7 +125,7 @@ impl Process {
                 (None, Some(signal)) => 128 + signal,
                 (None, None) => 137,
             },
-            // Reaped elsewhere in this process: the exit code is lost.
+            // The process was reaped elsewhere in this process, so the exit code is lost.
             _ => 137,
         }
     }
@@ -161,7 +161,7 @@ impl Drop for Process {
     }
 }
 
-/// Reaps a process that was killed. If it does not end at once, a thread waits for it: a process
+/// Reaps a killed process. If it does not end immediately, a thread waits for it, because a process
 /// that waits for a file system that does not answer cannot be killed.
 pub(super) fn end(descriptor: &OwnedFd) {
     if wait_shortly(descriptor) {
@@ -184,7 +184,7 @@ fn reap(descriptor: &OwnedFd) {
     let _ = waitid(WaitId::PidFd(descriptor.as_fd()), WaitIdOptions::EXITED);
 }
 
-/// Waits until a process that was killed has ended, but not long; returns false if it has not.
+/// Waits a short time for the end of a killed process. Returns false if it has not ended.
 fn wait_shortly(descriptor: &OwnedFd) -> bool {
     let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
     poll(&mut polled, Some(&SHORTLY)).is_ok_and(|ready| ready > 0)

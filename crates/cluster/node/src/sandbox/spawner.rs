@@ -32,18 +32,18 @@ use super::{
 pub(crate) struct Started {
     /// The container's init.
     pub(crate) process: Process,
-    /// The agent's ends of its streams.
+    /// The agent's ends of the process's streams.
     pub(crate) ends: Ends,
 }
 
-/// Where a command runs.
+/// The container of a command.
 #[derive(Clone, Copy)]
 enum Place<'a> {
-    /// In a new container.
+    /// A new container.
     New,
-    /// In a new container that begins with the mounts of this one.
+    /// A new container that starts with the mounts of this one.
     WithMounts(&'a Process),
-    /// In this container.
+    /// This existing container.
     In(&'a Process),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Starts processes; dropping it kills all of them.
+/// Starts processes. Dropping it kills all of them.
 pub(crate) struct Spawner {
     workers: Option<Arc<Workers>>,
     features: Features,
@@ -64,7 +64,7 @@ pub(crate) struct Spawner {
 }
 
 impl Spawner {
-    /// Detects what the kernel allows. `scratch` is an existing directory for trial mounts,
+    /// Detects the features of the kernel. `scratch` is an existing directory for trial mounts,
     /// which leave nothing behind.
     pub(crate) async fn start(scratch: &Path) -> io::Result<Self> {
         let init = init::file(scratch)?;
@@ -83,7 +83,7 @@ impl Spawner {
         self
     }
 
-    /// Returns what the kernel allows.
+    /// Returns the features that the kernel allows.
     pub(crate) fn features(&self) -> &Features {
         &self.features
     }
@@ -94,7 +94,8 @@ impl Spawner {
         self.start_at(Place::New, command).await
     }
 
-    /// The same with the mounts of the container of `holder` instead of the machine's.
+    /// Like [`Spawner::run`], with the mounts of the container of `holder` instead of the
+    /// machine's.
     pub(crate) async fn run_with_mounts(
         &self,
         holder: &Process,
@@ -181,15 +182,15 @@ impl Spawner {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     tracing::debug!("this kernel offers containers no ports of their own");
                 }
-                // Dropping the process ends it: its system calls would fail.
+                // Dropping the process ends it, because its system calls would fail.
                 Err(error) => return Err(StartError::System(error)),
             }
         }
         Ok(Started { process, ends })
     }
 
-    /// Converts everything to C strings, so that the child need not allocate.
-    /// `enter` is the init of an existing container to run in.
+    /// Converts everything to C strings, so that the child does not allocate. `enter` is the init
+    /// of an existing container to run in.
     fn compile(
         &self,
         command: &Command,
@@ -250,7 +251,7 @@ impl Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        // Another owner starts a process at this moment, and is the last one.
+        // If another owner is starting a process, it is the last owner and ends the threads.
         if let Some(workers) = self.workers.take().and_then(Arc::into_inner) {
             workers.end();
         }

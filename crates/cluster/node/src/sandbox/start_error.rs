@@ -1,4 +1,4 @@
-//! Why a command did not start, as reported by the child.
+//! The reason why a command did not start, as reported by the child.
 
 use std::{io, path::PathBuf};
 
@@ -10,12 +10,11 @@ use super::{
     view::{Operation, Walk},
 };
 
-/// Why a command did not start.
+/// The reason why a command did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StartError {
-    /// The command cannot be executed; the message is that of container
-    /// runtimes.
+    /// The command cannot be executed. The message is the same as in container runtimes.
     #[error("exec: {program:?}: {reason}")]
     Execute {
         /// The program.
@@ -51,9 +50,9 @@ pub(crate) enum StartError {
          shorten it; enableServiceLinks: false leaves out the variables of Services"
     )]
     TooLarge {
-        /// The number of variables.
+        /// The number of environment variables.
         variables: usize,
-        /// Their size.
+        /// The size of the arguments and the environment.
         bytes: usize,
     },
     /// Another stage between clone and execve failed.
@@ -64,12 +63,12 @@ pub(crate) enum StartError {
         /// The system's error.
         source: io::Error,
     },
-    /// The system has no resources for another process, or similar.
+    /// Another system error, for example a lack of resources for another process.
     #[error("the process could not be started: {0}")]
     System(#[source] io::Error),
 }
 
-/// Reads the error pipe until it closes; no data means that the command runs.
+/// Reads the error pipe until it closes. No data means that the command runs.
 pub(super) async fn read_report(
     report: &mut Receiver,
     command: &Command,
@@ -159,8 +158,7 @@ fn execute_error(command: &Command, code: i32) -> StartError {
         libc::ENOENT | libc::ENOTDIR if program.contains('/') => {
             format!("stat {program}: no such file or directory")
         }
-        // A PATH search skips files that cannot be executed and ends with "not
-        // found".
+        // A PATH search skips files that cannot be executed and ends with "not found".
         libc::ENOENT | libc::ENOTDIR | libc::EACCES if !program.contains('/') => {
             "executable file not found in $PATH".to_owned()
         }

@@ -1,4 +1,4 @@
-//! A process's streams from the agent's side: pipes or a terminal.
+//! The agent's ends of a process's streams: pipes or a terminal.
 
 use std::{
     fs::File,
@@ -46,7 +46,7 @@ pub(crate) enum Wiring {
 }
 
 impl Default for Wiring {
-    /// The default of a container: both outputs.
+    /// Returns the default of a container: standard output and standard error.
     fn default() -> Self {
         Self::Pipes {
             input: false,
@@ -66,8 +66,8 @@ pub(crate) struct Ends {
 }
 
 impl Wiring {
-    /// Creates the streams: the agent's ends, and those of the process
-    /// (standard input, output, error). A terminal belongs to `user`.
+    /// Creates the streams: the agent's ends, and the process's ends (standard input, output,
+    /// error). A terminal belongs to `user`.
     pub(super) fn open(self, user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
         let Self::Pipes {
             input,
@@ -133,7 +133,7 @@ fn terminal(user: Option<u32>) -> io::Result<(Ends, [OwnedFd; 3])> {
 pub(crate) struct Terminal(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Sets the size; the terminal's programs are notified.
+    /// Sets the size. The terminal's programs are notified.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let size = Winsize {
             ws_row: rows,
@@ -145,8 +145,8 @@ impl Terminal {
         let _ = tcsetwinsize(self.0.get_ref(), size);
     }
 
-    /// Reads what is available: `Err(AGAIN)` if nothing is, 0 at the end. A terminal's
-    /// programs cannot make its controlling end wait, as they can a pipe.
+    /// Reads available output. Returns `Err(AGAIN)` if nothing is available, and 0 at the end.
+    /// Programs can block the other end of a pipe, but not the controlling end of their terminal.
     fn read_now(&self, buffer: &mut [u8]) -> Result<usize, Errno> {
         loop {
             match rustix::io::read(self.0.get_ref(), &mut *buffer) {
@@ -217,9 +217,9 @@ impl Output {
         PipeReader::new(end).map(Self::Pipe)
     }
 
-    /// Reads what is available; nothing if there is nothing or at the end. Queries the
-    /// kernel directly, because tokio reports no data until its reactor has noticed it.
-    /// An error if a process that still has the output prevents that.
+    /// Reads available output, or nothing if none is available or at the end. Queries the kernel
+    /// directly, because tokio reports no data until its reactor has noticed it. Returns an error
+    /// if a process that still has the output prevents this.
     pub(crate) fn poll_rest(
         &mut self,
         context: &mut Context<'_>,
@@ -237,7 +237,7 @@ impl Output {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads what is available, as [`Self::poll_rest`].
+    /// Asynchronous form of [`Self::poll_rest`].
     pub(crate) async fn rest(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut buffer = ReadBuf::new(buffer);
         std::future::poll_fn(|context| self.poll_rest(context, &mut buffer)).await?;
@@ -306,8 +306,8 @@ mod tests {
         assert_eq!(output.read(&mut text).await.unwrap(), 0);
     }
 
-    /// Holds the locks of standard input and output for some seconds: splices from a socket
-    /// that sends nothing, and to a socket that nothing reads.
+    /// Holds the locks of standard input and output for some seconds, by splices from a socket that
+    /// sends nothing, and to a socket that nothing reads.
     const SPLICES: &str = r#"
 import os, socket, threading, time
 ours, theirs = socket.socketpair()

@@ -214,7 +214,7 @@ async fn leftover_children_end_with_the_command() {
     }
 }
 
-/// Whether a process ends soon or has ended.
+/// Returns true if a process ends soon or has ended.
 async fn ends(pid: &str) -> bool {
     let gone = async {
         while runs(pid) {
@@ -225,8 +225,8 @@ async fn ends(pid: &str) -> bool {
     tokio::time::timeout(at_most, gone).await.is_ok()
 }
 
-/// Processes that leave the session and whose parents end can only be
-/// identified by their position below the init.
+/// Processes that leave the session and whose parents have ended can only be identified by their
+/// position below the init.
 #[tokio::test]
 async fn children_with_own_sessions_end_with_the_command() {
     let detach = "setsid sh -c 'setsid sleep 1000 & echo $!; setsid sh -c \
@@ -241,7 +241,7 @@ async fn children_with_own_sessions_end_with_the_command() {
         if !fixture.spawner.features().has_mounts() {
             let pids: Vec<_> = output.split_whitespace().collect();
             assert_eq!(pids.len(), 2, "{output}");
-            // Reaped before the init ended.
+            // The processes are reaped before the init ends.
             for pid in pids {
                 assert!(!runs(pid), "{pid} of {output}");
             }
@@ -309,8 +309,8 @@ async fn a_dropped_process_is_killed() {
     assert!(!Path::new(&format!("/proc/{id}")).exists());
 }
 
-/// A fixture with namespaces; `None` where the kernel does not allow them, so
-/// that the tests below cannot run.
+/// Returns a fixture with namespaces, or `None` if the kernel does not allow them, so that the
+/// tests below cannot run.
 async fn with_mounts() -> Option<Fixture> {
     let fixture = Fixture::new().await;
     fixture.spawner.features().has_mounts().then_some(fixture)
@@ -329,8 +329,8 @@ async fn a_container_has_its_own_namespaces() {
     assert!(lines.next().unwrap().contains("longshore-init"), "{output}");
 }
 
-/// Until it executes the init, a process has the agent's memory: if the kernel killed it with its
-/// cgroup, the agent would be killed, too.
+/// Before it executes the init, a process uses the agent's memory. If the kernel killed it with its
+/// cgroup, it would also kill the agent.
 #[tokio::test]
 async fn a_process_joins_its_cgroup_when_it_has_memory_of_its_own() {
     let Some(fixture) = with_mounts().await else {
@@ -394,7 +394,7 @@ async fn volumes_at_existing_and_missing_paths() {
     }
 }
 
-/// Not a test of its own: the agent that the next test kills.
+/// Not a test: runs as the agent that the next test kills.
 #[tokio::test]
 #[ignore = "run by a_killed_agent_leaves_no_process"]
 async fn agent_to_be_killed() {
@@ -436,7 +436,7 @@ fn family(pid: &str) -> Vec<String> {
     all
 }
 
-/// Whether the process runs and is not an unreaped zombie.
+/// Returns true if the process runs and is not an unreaped zombie.
 fn runs(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
@@ -472,13 +472,13 @@ fn a_killed_agent_leaves_no_process() {
     families.extend(pids[1].split_whitespace().nth(1).map(str::to_owned));
     agent.kill().unwrap();
     agent.wait().unwrap();
-    // They end soon after; otherwise this test does not end.
+    // The processes end soon; otherwise this test does not end.
     while families.iter().any(|pid| runs(pid)) {
         pause();
     }
 }
 
-/// A command in an existing container sees it from inside.
+/// A command in an existing container runs inside its namespaces.
 #[tokio::test]
 async fn exec_in_a_running_container() {
     let fixture = Fixture::new().await;
@@ -506,8 +506,7 @@ async fn exec_in_a_running_container() {
     output.read_to_string(&mut text).await.unwrap();
     assert_eq!(text, "box\nshown");
     assert_eq!(started.process.wait().await, 5);
-    // The command ends with its container, and a container that has ended
-    // cannot be entered.
+    // The command ends with its container. A container that has ended cannot be entered.
     let sleeping = command(&["sleep", "1000"]);
     let sleeping = fixture.spawner.run_in(&host.process, &sleeping).await;
     host.process.kill();
@@ -540,8 +539,8 @@ async fn a_command_with_a_terminal() {
     assert_eq!(started.process.wait().await, 130);
 }
 
-/// Without namespaces the command runs independently of the other, and its
-/// leftover processes end with it.
+/// Without namespaces, the command runs independently of the container, and its leftover processes
+/// end with the command.
 #[tokio::test]
 async fn exec_without_namespaces() {
     let [_, fixture] = both().await;

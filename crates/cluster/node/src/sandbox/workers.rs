@@ -1,9 +1,9 @@
 //! The threads that start containers' processes.
 //!
-//! They live as long as the agent, because the kernel sends the parent-death
-//! signal when the parent *thread* ends. A thread waits while the child sets up
-//! the container, so there are several: mounts of a volume that does not answer
-//! hold up one of them. Each starts when it is needed for the first time.
+//! They live as long as the agent, because the kernel sends the parent-death signal when the parent
+//! *thread* ends. A thread waits while the child sets up the container. There are several, so that
+//! mounts of a volume that does not answer block only one of them. Each thread starts when it is
+//! first needed.
 
 use std::{
     io,
@@ -57,11 +57,13 @@ fn kill_and_reap(pid: Pid) {
     let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
 }
 
-/// The number of containers that can be set up at the same time, without those that take long.
+/// The maximum number of containers that are set up at the same time, excluding setups that take
+/// long.
 const THREADS: usize = 8;
-/// After this time, a container that is set up has another thread in its place.
+/// The time after which the setup of a container takes long, and another thread replaces its
+/// thread.
 const LONG: Duration = Duration::from_secs(1);
-/// The number of threads, with those that wait for file systems that do not answer.
+/// The maximum number of threads, including threads that wait for file systems that do not answer.
 const MAX_THREADS: usize = 256;
 
 type Queue = Arc<Mutex<mpsc::Receiver<Request>>>;
@@ -69,12 +71,12 @@ type Queue = Arc<Mutex<mpsc::Receiver<Request>>>;
 /// A thread that starts processes.
 struct Worker {
     handle: JoinHandle<()>,
-    /// Since when it sets up a container.
+    /// The time since which the thread sets up a container.
     busy: Arc<Mutex<Option<Instant>>>,
 }
 
 impl Worker {
-    /// Starts a thread, which reduces `waiting` by each request that it has processed.
+    /// Starts a thread, which reduces `waiting` by one for each request that it has processed.
     fn start(queue: Queue, waiting: Arc<AtomicUsize>) -> io::Result<Self> {
         let busy = Arc::<Mutex<Option<Instant>>>::default();
         let state = Arc::clone(&busy);
@@ -84,14 +86,14 @@ impl Worker {
             .spawn(move || {
                 child::block_signals();
                 loop {
-                    // The lock is held until the next request is there.
+                    // The lock is held until the next request arrives.
                     let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(request) = next else { return };
                     set(&state, Some(Instant::now()));
                     let _ = request
                         .answer
                         .send(start_child(&request.program, &mut stack));
-                    // The container may use them already.
+                    // The container may use the streams already.
                     pipe::close(request.streams);
                     drop(request.entering);
                     set(&state, None);
@@ -132,7 +134,7 @@ impl Workers {
         }
     }
 
-    /// Hands a request to a thread, and starts another thread if all are occupied.
+    /// Sends a request to a thread, and starts another thread if all are occupied.
     pub(super) fn send(&self, request: Request) -> io::Result<()> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = self.add_thread() {
@@ -143,7 +145,8 @@ impl Workers {
         sent.map_err(|_| io::Error::other("the node agent is stopping"))
     }
 
-    /// Starts another thread if all are occupied, and few of them with what does not take long.
+    /// Starts another thread if all are occupied, unless many of them are occupied only for a short
+    /// time.
     fn add_thread(&self) -> io::Result<()> {
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         let long = started.iter().filter_map(Worker::busy_since);
@@ -168,7 +171,7 @@ impl Workers {
         loop {
             match tokio::time::timeout(LONG, &mut answer).await {
                 Ok(answer) => return answer.ok(),
-                // It may wait for a thread, and no other request may come.
+                // The request may wait for a thread, and no other request may arrive.
                 Err(_) => _ = self.add_thread(),
             }
         }
@@ -177,7 +180,8 @@ impl Workers {
     /// Ends the threads.
     pub(super) fn end(self) {
         drop(self.requests);
-        // They end at once, unless one sets up a container. The end of the process ends that, too.
+        // Threads end immediately unless they set up a container. The end of the process ends
+        // those, too.
         let started = self.started.into_inner();
         let started = started.unwrap_or_else(PoisonError::into_inner).into_iter();
         for worker in started.filter(|worker| worker.busy_since().is_none()) {
@@ -186,7 +190,7 @@ impl Workers {
     }
 }
 
-/// Names the limit that a process has met.
+/// Adds the name of the limit that a process has reached.
 fn with_remedy(error: io::Error) -> io::Error {
     let limit = match error.raw_os_error() {
         Some(libc::EAGAIN) => {
@@ -217,7 +221,7 @@ fn start_child(program: &Program, stack: &mut Stack) -> Result<Child, StartError
     }
 }
 
-/// Opens the files through which a process joins a cgroup. A failure does not prevent its start.
+/// Opens the files through which a process joins a cgroup. A failure does not prevent the start.
 pub(super) fn cgroup_files(group: Option<&Group>) -> Vec<OwnedFd> {
     let files = group.map(Group::open).transpose();
     let files = files.unwrap_or_else(|error| {

@@ -11,7 +11,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Reads the machine's files; missing files count as empty.
+    /// Reads the machine's files. Missing files count as empty.
     pub(crate) fn of_this_machine() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -25,8 +25,8 @@ impl Accounts {
         self.user(uid)?.get(3)?.parse().ok()
     }
 
-    /// Returns the home directory of a user; `/` if the user has no entry, as container runtimes
-    /// set it.
+    /// Returns the home directory of a user. As in container runtimes, this is `/` for a user
+    /// without an entry.
     pub(crate) fn home(&self, uid: u32) -> String {
         let user = self.user(uid);
         let home = user.as_ref().and_then(|fields| fields.get(5).copied());

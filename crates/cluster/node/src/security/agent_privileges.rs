@@ -1,23 +1,23 @@
-//! What the agent may do to the processes it starts.
+//! The privileges of the agent over the processes that it starts.
 
 use std::{fs, path::Path};
 
 use super::capabilities::SET_CAPABILITIES;
 
-/// What the agent may do to the processes it starts.
+/// The privileges of the agent over the processes that it starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AgentPrivileges {
     /// The agent's user, group and supplementary groups.
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) groups: Vec<u32>,
-    /// Whether containers have their own namespaces.
+    /// True if containers have their own namespaces.
     pub(crate) namespaces: bool,
-    /// Whether these include a user namespace with one user and one group.
+    /// True if these include a user namespace with one user and one group.
     pub(crate) user_namespace: bool,
-    /// Whether the root file system of a container can be made read-only.
+    /// True if the root file system of a container can be made read-only.
     pub(crate) read_only_views: bool,
-    /// Whether the machine has SELinux, whose labels the agent does not set.
+    /// True if the machine has SELinux, whose labels the agent does not set.
     pub(crate) selinux: bool,
     /// The maximum capabilities of the agent's processes.
     pub(crate) capabilities: u64,
@@ -45,18 +45,18 @@ impl AgentPrivileges {
         }
     }
 
-    /// Whether containers can run as any user of the machine, including root.
+    /// Returns true if containers can run as any user of the machine, including root.
     pub(crate) fn is_root(&self) -> bool {
         self.uid == 0 && !self.user_namespace
     }
 
-    /// Whether containers can run as a user that they or their images choose.
+    /// Returns true if containers can run as a user that they or their images choose.
     pub(crate) fn may_choose_user(&self) -> bool {
         self.is_root() || self.user_namespace
     }
 
-    /// Whether the agent can limit the capabilities of processes. In its own
-    /// user namespace every process can.
+    /// Returns true if the agent can limit the capabilities of processes. Every process can do so
+    /// in its own user namespace.
     pub(crate) fn can_limit(&self) -> bool {
         self.user_namespace || self.effective & (1 << SET_CAPABILITIES) != 0
     }

@@ -49,9 +49,8 @@ const NAMES: [&str; 41] = [
     "CHECKPOINT_RESTORE",
 ];
 
-/// The default set of containerd and CRI-O, without `MKNOD`. Runtimes limit
-/// `MKNOD` to permitted devices; this node does not, so it would give a
-/// container access to the machine's disks.
+/// The default set of containerd and CRI-O, without `MKNOD`. Runtimes limit `MKNOD` to permitted
+/// devices. This node does not, so it would give a container access to the machine's disks.
 const DEFAULT_SET: [&str; 13] = [
     "CHOWN",
     "DAC_OVERRIDE",

@@ -1,5 +1,5 @@
-//! Security contexts: computes what the node enforces for a container, or an
-//! error that names the field that it cannot enforce. Pure.
+//! Security contexts. Computes the settings that the node enforces for a container, or an error
+//! that names the field that it cannot enforce. Pure.
 //!
 //! No field is ignored: `docs/security-context.md` lists all fields.
 
@@ -23,18 +23,17 @@ use crate::{
     sandbox::Privileges,
 };
 
-/// What the node enforces on a container's processes and files.
+/// The settings that the node enforces on a container's processes and files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Enforced {
     pub(crate) privileges: Privileges,
-    /// Whether all files except those of volumes are read-only.
+    /// True if all files except the volumes' files are read-only.
     pub(crate) read_only_root: bool,
-    /// Whether parts of `/proc` that expose or change the machine are hidden or
-    /// read-only.
+    /// True if parts of `/proc` that expose or change the machine are hidden or read-only.
     pub(crate) masks_proc: bool,
 }
 
-/// Why a container cannot start: the node cannot do what the pod requires.
+/// The reason why a container cannot start: the node does not support a requirement of the pod.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Refusal {
@@ -43,19 +42,19 @@ pub(crate) enum Refusal {
     Field {
         /// The path of the field in the pod.
         field: String,
-        /// The reason, and what to do.
+        /// The reason and the remedy.
         reason: String,
     },
-    /// The container would run as root; the message is the kubelet's, with a remedy.
+    /// The container would run as root. The message is the kubelet's, with a remedy.
     #[error("{reason} (pod: \"{pod}\", container: {container}); {remedy}")]
     Root {
         /// The rule that is violated.
         reason: &'static str,
-        /// Name, namespace and uid.
+        /// The pod's name, namespace and UID.
         pod: String,
-        /// Its name.
+        /// The container's name.
         container: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
 }
@@ -101,8 +100,7 @@ fn refuse_of_pod(field: &str, reason: impl Into<String>) -> Refusal {
     }
 }
 
-/// Returns what is enforced for a container of `pod`, or why that is
-/// impossible.
+/// Returns the settings to enforce for a container of `pod`, or the reason why that is impossible.
 pub(crate) fn enforce(
     pod: &Pod,
     container: &Container,

@@ -6,8 +6,8 @@ use crate::sandbox::Privileges;
 /// The legacy annotation for AppArmor profiles.
 const APP_ARMOR_ANNOTATION: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// Applies the seccomp profile: `RuntimeDefault` is this node's filter; other
-/// profiles are files that it does not read.
+/// Applies the seccomp profile. `RuntimeDefault` is this node's filter; other profiles are files
+/// that the node does not read.
 pub(super) fn apply_system_calls(
     request: &ContextRequest<'_>,
     privileges: &mut Privileges,
@@ -58,7 +58,7 @@ pub(super) fn refuse_labels(request: &ContextRequest<'_>) -> Result<(), Refusal>
     }
     let own = request.own.se_linux_options.as_ref();
     let labels = own.or(request.of_pod.se_linux_options.as_ref());
-    // Without SELinux they have no effect, as on every Kubernetes node.
+    // Without SELinux, the labels have no effect, as on every Kubernetes node.
     if request.agent_privileges.selinux
         && labels.is_some_and(|labels| *labels != Default::default())
     {

@@ -94,7 +94,7 @@ fn users_and_groups_of_root() {
         (privileges.user, privileges.group, privileges.groups),
         (None, None, None)
     );
-    // The group of the account, or a separate group.
+    // The group is the user's primary group, or a separate group.
     let privileges = own(&root(), json!({"runAsUser": 1000})).privileges;
     assert_eq!(
         (privileges.user, privileges.group),
@@ -223,7 +223,7 @@ fn the_user_of_the_image_applies_without_run_as_user() {
     // In a user namespace the user has this number; without one, it is not changed.
     assert_eq!(with("grouped", &user(), must.clone()), ids(1234, 55));
     assert_eq!(with("grouped", &unprivileged(), must), Ok((None, None)));
-    // Its files belong to the user.
+    // The pod's files belong to the user of the image.
     let mut pod = pod(json!({}), Value::Null);
     pod.spec.as_mut().unwrap().containers[0].image = Some("hardened".to_owned());
     assert_eq!(owner(&pod, &root(), &image_users()).user, Some(1234));
@@ -291,8 +291,7 @@ fn capabilities_in_the_order_of_containerd() {
             );
         }
     }
-    // An agent that cannot drop capabilities: fine if there are none, otherwise
-    // an error.
+    // An agent that cannot drop capabilities can run the container only if it has no capabilities.
     let drop = json!({"capabilities": {"drop": ["ALL"]}});
     let privileges = own(&unprivileged(), drop.clone()).privileges;
     assert_eq!(
@@ -423,14 +422,14 @@ fn unenforceable_fields_are_named() {
             .contains("annotation")
     );
 
-    // Fields that request what applies anyway.
+    // Fields that request behaviour that applies anyway.
     let harmless = json!({"hostUsers": true, "hostIPC": true, "hostNetwork": true,
         "securityContext": {"seLinuxOptions": {}, "appArmorProfile": {"type": "Unconfined"},
             "seccompProfile": {"type": "Unconfined"}, "fsGroupChangePolicy": "Always",
             "seLinuxChangePolicy": "Recursive", "sysctls": []}});
     let own = json!({"procMount": "Default", "privileged": false, "windowsOptions": {}});
     enforce_in(&root(), &pod(harmless, own)).unwrap();
-    // Without SELinux its labels have no effect.
+    // Without SELinux, its labels have no effect.
     let none = AgentPrivileges {
         selinux: false,
         ..root()
@@ -454,7 +453,7 @@ fn files_belong_to_the_one_user_or_to_the_group() {
     assert_eq!((one.user, one.group), (Some(5), Some(6)));
     let two = of(json!({"initContainers": [{"name": "i", "securityContext": {"runAsUser": 4}}]}));
     assert_eq!((two.user, two.group), (None, None));
-    // Without root there are no other users.
+    // Without root, no other users exist.
     let users = owner(
         &pod(json!({"securityContext": {"fsGroup": 6}}), Value::Null),
         &user(),

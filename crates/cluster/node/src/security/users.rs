@@ -34,8 +34,8 @@ pub(super) fn apply(
     if agent_privileges.is_root() {
         privileges.user = user;
         privileges.group = group.or_else(|| {
-            // An unknown user gets a group of its own: group 0 can read more of
-            // this machine's files than of an image's.
+            // An unknown user gets a separate group: group 0 can read more of this machine's files
+            // than of an image's.
             user.map(|user| accounts.primary_group(user).unwrap_or(user))
         });
         privileges.groups = groups(request, accounts, privileges, &more);
@@ -111,8 +111,8 @@ fn number(
     }
 }
 
-/// Enforces `runAsNonRoot` like the kubelet. The agent's own user takes the
-/// place of an unknown user of the image.
+/// Enforces `runAsNonRoot` like the kubelet. If the user of the image is unknown, the agent's own
+/// user counts.
 fn refuse_root(request: &ContextRequest<'_>, user: Option<u32>) -> Result<(), Refusal> {
     let must_not = request
         .own
@@ -173,10 +173,10 @@ fn groups(
 /// The owner of the files that the node creates for a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Owner {
-    /// The user that all containers share, if they do.
+    /// The user that all containers share, if any.
     pub(crate) user: Option<u32>,
-    /// The pod's `fsGroup`, if the agent can change the group of files.
-    /// Otherwise all containers run as the agent's user, who owns them.
+    /// The pod's `fsGroup`, if the agent can change the group of files. Otherwise all containers
+    /// run as the agent's user, who owns the files.
     pub(crate) group: Option<u32>,
 }
 

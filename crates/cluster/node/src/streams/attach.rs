@@ -1,7 +1,6 @@
-//! Attaching to a container: several sessions can read its output and write to
-//! its input. A session that does not read for a long time is dropped with an
-//! error, so that the container does not block and its output does not
-//! accumulate.
+//! Attaches to a container. Several sessions can read its output and write to its input. A session
+//! that does not read for a long time is dropped with an error, so that the container does not
+//! block and its output does not accumulate.
 
 use std::{
     io,
@@ -27,7 +26,7 @@ use crate::sandbox::{Input, Stream, Terminal};
 
 /// Number of chunks that can wait for a listener.
 const LISTENER_QUEUE: usize = 16;
-/// How long a container waits for all its listeners together.
+/// The time for which a container waits for all its listeners together.
 const LISTENER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Buffered bytes of a container's input.
 const INPUT_BUFFER: usize = 32 * 1024;
@@ -35,7 +34,7 @@ const INPUT_BUFFER: usize = 32 * 1024;
 /// A container's streams, as attached sessions use them.
 pub(crate) struct Attachment {
     input: Arc<tokio::sync::Mutex<Option<Input>>>,
-    /// Whether the input closes after the first session (`stdinOnce`).
+    /// True if the input closes after the first session (`stdinOnce`).
     closes_once: bool,
     terminal: Option<Terminal>,
     listener_timeout: Duration,
@@ -84,7 +83,7 @@ impl Attachment {
             return;
         }
         let chunk = Bytes::copy_from_slice(bytes);
-        // Concurrently: many slow listeners take no more time than one.
+        // Sends concurrently, so that many slow listeners take no more time than one.
         let sending = concerned.into_iter().map(|(id, chunks)| {
             let chunk = chunk.clone();
             async move {
@@ -108,13 +107,13 @@ impl Attachment {
         });
     }
 
-    /// The container has ended, and with it all sessions.
+    /// Ends all sessions because the container has ended.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
         self.listeners.lock().clear();
     }
 
-    /// Becomes true when the container has ended.
+    /// Returns a receiver that becomes true when the container has ended.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }

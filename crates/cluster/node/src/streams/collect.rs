@@ -13,7 +13,7 @@ use longshore_node_api::StreamsWanted;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Collected {
     pub(crate) code: i32,
-    /// The beginning of standard output, followed by that of standard error.
+    /// The beginning of standard output, followed by the beginning of standard error.
     pub(crate) output: String,
 }
 
@@ -45,8 +45,7 @@ pub(crate) async fn collect(
     let (keep, dropped) = oneshot::channel::<()>();
     let process = started.process;
     let (report, code) = oneshot::channel();
-    // A task of its own, so that no one waits for a process that is slow to
-    // end.
+    // Runs in a separate task, so that nothing waits for a process that ends slowly.
     tokio::spawn(async move {
         let code = tokio::select! {
             code = process.wait() => code,

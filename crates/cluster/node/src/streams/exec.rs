@@ -137,8 +137,7 @@ pub(super) fn command(own: &Arc<Command>, words: &[String], wanted: StreamsWante
     }
 }
 
-/// Returns the exit code of a shell: 127 if the command is not found, 126 if it
-/// cannot be executed.
+/// Returns the exit code of a shell: 127 if the command is not found, 126 if it cannot be executed.
 fn refusal(error: StartError) -> SessionError {
     let message = error.to_string();
     match error {

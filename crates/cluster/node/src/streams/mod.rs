@@ -1,5 +1,5 @@
-//! Streams of running containers: of commands that run inside them, and their
-//! own.
+//! Streams of running containers: their own streams, and the streams of commands that run inside
+//! them.
 
 mod attach;
 mod collect;

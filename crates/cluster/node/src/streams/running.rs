@@ -1,4 +1,4 @@
-//! The running containers, with which sessions can be opened.
+//! The running containers, to which sessions can be opened.
 
 use std::{
     collections::HashMap,
@@ -17,18 +17,18 @@ use crate::{
     sandbox::{Command, Process},
 };
 
-/// Maximum number of concurrent exec commands, where the process may open enough files.
+/// The maximum number of concurrent exec commands if the process may open enough files.
 const MAX_EXEC_COMMANDS: usize = 2000;
-/// The limit of open files for each exec command, which needs several of them.
+/// The number of open files for each exec command.
 const FILES_PER_COMMAND: usize = 16;
 
 /// A running container.
 pub(crate) struct Container {
-    /// Its init process; dropped when the container ends.
+    /// The container's init process. Dropped when the container ends.
     pub(crate) process: Weak<Process>,
     /// The command it was started with.
     pub(crate) command: Arc<Command>,
-    /// Its streams.
+    /// The container's streams.
     pub(crate) attachment: Arc<Attachment>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct ContainerProcess {
     pub(crate) pod_uid: String,
     pub(crate) name: String,
     pub(crate) id: i32,
-    /// Its cgroup.
+    /// The cgroup of the process.
     pub(crate) cgroup: Option<Arc<Group>>,
 }
 
@@ -77,8 +77,8 @@ impl Default for RunningContainers {
 }
 
 impl RunningContainers {
-    /// Counts a command that exec runs, until the permit is dropped. Returns the maximum number if
-    /// that many run already.
+    /// Counts an exec command until the permit is dropped. Returns the maximum number as an error
+    /// if that many commands run.
     pub(crate) fn count_command(&self) -> Result<OwnedSemaphorePermit, usize> {
         let permit = self.commands.clone().try_acquire_owned();
         permit.map_err(|_| self.max_commands)

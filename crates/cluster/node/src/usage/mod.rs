@@ -1,5 +1,5 @@
-//! Resource usage of containers and of the machine, measured on request from
-//! the kernel's files about cgroups, where containers have their own, and about processes.
+//! Resource usage of containers and of the machine. Measured on request from the kernel's files
+//! about processes and about cgroups, if containers have their own.
 
 mod processes;
 
@@ -25,8 +25,8 @@ const TICKS_PER_SECOND: u64 = 100;
 /// Kubernetes.
 const MAX_WINDOW: Duration = Duration::from_secs(15);
 
-/// Measures resource usage. CPU usage is the difference between two samples:
-/// the last one that was taken, or one that is taken for this purpose.
+/// Measures resource usage. CPU usage is the difference between two samples: the last one, or one
+/// that is taken for this purpose, and the current one.
 #[derive(Debug, Default)]
 pub(crate) struct UsageMeter {
     last: Mutex<Option<Sample>>,
@@ -35,26 +35,25 @@ pub(crate) struct UsageMeter {
 /// The process of a container, and its cgroup.
 type MeasuredProcess = (i32, Option<Arc<Group>>);
 
-/// What was used until a time.
+/// The usage until a time.
 #[derive(Debug, Clone)]
 struct Sample {
     taken: Instant,
     machine: Total,
-    /// By the process of the container.
+    /// The usage by the process of the container.
     containers: HashMap<i32, Total>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Total {
-    /// CPU time in nanoseconds.
+    /// The CPU time in nanoseconds.
     nanoseconds: u64,
-    /// Bytes.
+    /// The memory in bytes.
     memory: u64,
 }
 
 impl UsageMeter {
-    /// Measures the usage of these containers; `None` if the kernel's files
-    /// cannot be read.
+    /// Measures the usage of these containers. Returns `None` if the kernel's files cannot be read.
     pub(crate) async fn measure(
         &self,
         nodes: Vec<String>,
@@ -64,7 +63,7 @@ impl UsageMeter {
             .iter()
             .map(|container| (container.id, container.cgroup.clone()))
             .collect();
-        // Requests at the same time share samples.
+        // Simultaneous requests share samples.
         let mut last = self.last.lock().await;
         let is_usable = |sample: &Sample| {
             let age = sample.taken.elapsed();
@@ -93,7 +92,7 @@ impl UsageMeter {
             memory: after.memory,
         };
         let containers = containers.into_iter().filter_map(|container| {
-            // It has not ended in the meantime.
+            // A container that has ended in the meantime is omitted.
             let total = after.containers.get(&container.id)?;
             Some(ContainerUsage {
                 usage: usage(before.containers.get(&container.id), total),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// What `/proc/PID/stat` says about a process.
+/// The fields of `/proc/PID/stat` that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProcessStat {
     pub(super) parent: i32,
@@ -27,8 +27,8 @@ pub(super) fn stat(text: &str) -> Option<ProcessStat> {
     })
 }
 
-/// Returns the bytes of resident memory that a process has for itself, and those
-/// that it may share, from `/proc/PID/status`.
+/// Returns the resident memory of a process in bytes, first its own and then the memory that it may
+/// share, from `/proc/PID/status`.
 pub(super) fn memory(text: &str) -> Option<(u64, u64)> {
     let own = kilobytes(text, "RssAnon:")?;
     let shared = kilobytes(text, "RssFile:")?.saturating_add(kilobytes(text, "RssShmem:")?);
@@ -40,7 +40,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the ticks in which the machine's CPUs worked, from `/proc/stat`.
+/// Returns the ticks in which the machine's CPUs were busy, from `/proc/stat`.
 pub(super) fn machine_ticks(text: &str) -> Option<u64> {
     let line = text.lines().next()?.strip_prefix("cpu ")?;
     let numbers: Vec<u64> = line
@@ -80,7 +80,7 @@ pub(super) fn tree(root: i32, processes: &HashMap<i32, ProcessStat>) -> Vec<i32>
             continue;
         }
         found.push(id);
-        // Taken out, so that inconsistent files cannot cause a loop.
+        // Removed, so that inconsistent files cannot cause a loop.
         next.extend(children.remove(&id).unwrap_or_default());
     }
     found

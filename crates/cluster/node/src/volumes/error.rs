@@ -1,11 +1,11 @@
-//! Why a volume cannot be prepared.
+//! The reason why a volume cannot be prepared.
 
 use std::io;
 
 use super::trust::TrustError;
 use crate::{certificates::CertificateError, downward::FieldError};
 
-/// Why a volume cannot be prepared; the pod waits and the agent retries.
+/// The reason why a volume cannot be prepared. The pod waits and the agent retries.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum VolumeError {

@@ -194,8 +194,8 @@ impl Inputs<'_> {
 }
 
 /// Creates the file of a token or of a certificate. As with the kubelet, it belongs to the user
-/// that all containers share; with an `fsGroup`, the group may read it too;
-/// without either, everyone in the pod can read it.
+/// that all containers share. With an `fsGroup`, the group may also read it. Without a user and a
+/// group, everyone in the pod can read it.
 pub(crate) fn token_file(text: &str, owner: Owner, mode: u32) -> VolumeFile {
     let is_private = owner.user.is_some() || owner.group.is_some();
     VolumeFile {

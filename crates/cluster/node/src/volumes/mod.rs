@@ -33,14 +33,14 @@ use publish::publish;
 pub(crate) struct Prepared {
     /// The directory (or file, for a hostPath) on the machine.
     pub(crate) path: PathBuf,
-    /// Whether containers never may write to it.
+    /// True if containers may never write to the volume.
     pub(crate) read_only: bool,
-    /// Whether the agent wrote its files, which are reached through its own links.
+    /// True if the agent wrote the volume's files, which are reached through the agent's links.
     pub(crate) is_published: bool,
 }
 
-/// Returns the names of the ConfigMaps and Secrets that the pod's volumes need, but not that of
-/// the certificate next to the token of the service account, which the node knows.
+/// Returns the names of the ConfigMaps and Secrets that the pod's volumes need. Omits the ConfigMap
+/// of the certificate next to the token of the service account, which the node already has.
 pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     let (mut config_maps, mut secrets) = (Vec::new(), Vec::new());
     let volumes = pod
@@ -69,7 +69,7 @@ pub(crate) fn references(pod: &Pod) -> (Vec<String>, Vec<String>) {
     (config_maps, secrets)
 }
 
-/// Whether a volume contains certificates of ClusterTrustBundles.
+/// Returns true if a volume contains certificates of ClusterTrustBundles.
 pub(crate) fn contain_trust_bundles(pod: &Pod) -> bool {
     let spec = pod.spec.iter();
     let mut sources = spec
@@ -79,7 +79,7 @@ pub(crate) fn contain_trust_bundles(pod: &Pod) -> bool {
     sources.any(|source| source.cluster_trust_bundle.is_some())
 }
 
-/// Whether a volume contains metadata of the pod that can change.
+/// Returns true if a volume contains metadata of the pod that can change.
 pub(crate) fn contain_metadata(pod: &Pod) -> bool {
     let spec = pod.spec.iter();
     let mut volumes = spec.flat_map(|spec| spec.volumes.iter().flatten());
@@ -95,7 +95,7 @@ pub(crate) fn contain_metadata(pod: &Pod) -> bool {
     })
 }
 
-/// Whether a file of the downward API contains labels or annotations.
+/// Returns true if a file of the downward API contains labels or annotations.
 fn can_change(item: &DownwardAPIVolumeFile) -> bool {
     item.field_ref.as_ref().is_some_and(|field| {
         let path = &field.field_path;
@@ -128,7 +128,7 @@ pub(crate) struct Inputs<'a> {
     pub(crate) pod_values: &'a downward::PodValues,
     /// Tokens of the pod's service account.
     pub(crate) tokens: &'a Issued,
-    /// Which files of its service account it gets.
+    /// The files of its service account that the pod gets.
     pub(crate) account: AccountFiles,
     /// Certificates of the pod.
     pub(crate) certificates: &'a Certificates,

@@ -1,4 +1,4 @@
-//! Paths of volumes: on the machine, and below a volume.
+//! Paths of volumes on the machine, and paths below a volume.
 
 use std::{
     fs, io,
@@ -48,13 +48,13 @@ pub(crate) fn sub_path(
     let below = relative(volume, sub_path)?;
     let mut path = prepared.path.clone();
     if prepared.is_published {
-        // Files that the agent created are reached through its own links.
+        // Files that the agent created are reached through the agent's links.
         path = path.canonicalize().map_err(system)?;
         path = publish::current_dir(&path);
     }
     let kind = match find(&path, &below) {
         Ok(kind) => kind,
-        // It is created as a directory when the container starts.
+        // The missing path is created as a directory when the container starts.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !prepared.read_only => {
             FileKind::Folder
         }
@@ -163,8 +163,8 @@ pub(super) fn local_path(volume: &str, path: &str) -> Result<Prepared, VolumeErr
     })
 }
 
-/// Gives the directory of a claim's volume to a group, unless it has been given to
-/// it. Files of other pods keep their group.
+/// Gives the directory of a claim's volume to a group unless the group already has it. Files of
+/// other pods keep their group.
 pub(super) fn share_with_group(folder: &Path, group: u32) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     if found.gid() == group && found.mode() & 0o2000 != 0 {
@@ -189,6 +189,6 @@ pub(super) fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
         .recursive(true)
         .mode(0o755)
         .create(path)?;
-    // By chmod, because the umask affects the mode at creation.
+    // The mode is changed afterwards, because the umask affects it at creation.
     fs::set_permissions(path, fs::Permissions::from_mode(mode))
 }

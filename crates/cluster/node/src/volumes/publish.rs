@@ -23,15 +23,15 @@ const SET_GROUP: u32 = 0o2000;
 pub(crate) struct VolumeFile {
     pub(crate) bytes: Vec<u8>,
     pub(crate) mode: u32,
-    /// The owner, if it is not the agent.
+    /// The owner, if different from the agent.
     pub(crate) user: Option<u32>,
 }
 
 /// Files by path below the volume.
 pub(crate) type Files = BTreeMap<PathBuf, VolumeFile>;
 
-/// Writes `files` into a new directory and points `..data` to it. They belong
-/// to `group`, if there is one.
+/// Writes `files` into a new directory and points `..data` to it. The files belong to `group`, if
+/// it is set.
 pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
@@ -47,7 +47,7 @@ pub(crate) fn publish(volume: &Path, files: &Files, group: Option<u32>) -> io::R
     }
     let name = format!("..{}", old.map_or(1, |old| old.saturating_add(1)));
     let folder = volume.join(&name);
-    // Left behind by an interrupted write.
+    // The directory may remain from an interrupted write.
     let _ = remove_tree(&folder);
     fs::create_dir(&folder)?;
     for (path, file) in files {
@@ -90,19 +90,19 @@ fn write(path: &Path, file: &VolumeFile, group: Option<u32>) -> io::Result<()> {
     open.set_permissions(fs::Permissions::from_mode(file.mode | shared))
 }
 
-/// The number of the directory that a link `..data` names; `None` for links that the agent did not
-/// make.
+/// Returns the number of the directory that a link `..data` names, or `None` for links that the
+/// agent did not create.
 fn generation(data: &Path) -> Option<u64> {
     let target = fs::read_link(data).ok()?;
     target.to_str()?.strip_prefix("..")?.parse().ok()
 }
 
-/// The directories of these files, with the one that contains all of them.
+/// Returns the directories of these files, including the one that contains all of them.
 fn folders(files: &Files) -> BTreeSet<&Path> {
     let mut folders = BTreeSet::from([Path::new("")]);
     for path in files.keys() {
         let above = path.ancestors().skip(1);
-        // If one is known, those above it are, too.
+        // If one directory is known, its parents are known, too.
         above
             .take_while(|folder| folders.insert(folder))
             .for_each(drop);
@@ -125,7 +125,7 @@ pub(super) fn current_dir(volume: &Path) -> PathBuf {
     }
 }
 
-/// Whether the directory contains exactly these files.
+/// Returns true if the directory contains exactly these files.
 fn is_unchanged(folder: &Path, files: &Files) -> bool {
     let equal = |(path, file): (&PathBuf, &VolumeFile)| {
         fs::read(folder.join(path)).is_ok_and(|bytes| bytes == file.bytes)

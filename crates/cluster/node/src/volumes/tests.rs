@@ -121,7 +121,7 @@ fn items_projections_and_sub_paths() {
     let made = make(folder.path(), &json!({"emptyDir": {}}), &objects(&[])).unwrap();
     let missing = sub_path("v", &made, "x/y").unwrap();
     assert_eq!(missing.full(), made.path.join("x/y"));
-    // The container's view creates it.
+    // The container's view creates the directory.
     assert!(!made.path.join("x").exists());
     std::os::unix::fs::symlink("/etc", made.path.join("link")).unwrap();
     for path in ["link", "link/cron.d"] {

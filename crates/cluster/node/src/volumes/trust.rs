@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 use crate::{lookup::TrustBundle, pem};
 
-/// Why a projection has no certificates.
+/// The reason why a projection has no certificates.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TrustError {
@@ -27,7 +27,7 @@ pub(crate) enum TrustError {
     NoName,
 }
 
-/// Returns the certificates that a projection selects, each once, in PEM.
+/// Returns each certificate that a projection selects once, in PEM.
 pub(super) fn anchors(
     bundles: &[TrustBundle],
     projection: &ClusterTrustBundleProjection,
@@ -38,7 +38,7 @@ pub(super) fn anchors(
             .filter(|bundle| bundle.name == *name)
             .collect()
     } else if let Some(signer) = &projection.signer_name {
-        // Without a selector nothing matches; an empty one matches everything.
+        // A missing selector matches nothing; an empty one matches everything.
         let selector = projection.label_selector.as_ref().map(selector);
         let selector = selector.transpose()?;
         let is_selected = |bundle: &&TrustBundle| {
@@ -123,7 +123,7 @@ mod tests {
         let signed =
             |selector: Value| of(json!({"signerName": "s.example/s", "labelSelector": selector}));
         assert_eq!(signed(json!({"matchLabels": {"app": "x"}})).unwrap(), one);
-        // Each certificate is there once.
+        // Each certificate occurs once.
         let all = signed(json!({})).unwrap();
         assert_eq!(all.len(), one.len() + two.len());
         assert!(all.contains(&one) && all.contains(&two));

@@ -1,10 +1,11 @@
-//! Calls of containers about addresses that attack the agent, which has them answered.
+//! Calls of containers about addresses that attack the agent, which has another process answer
+//! them.
 
 use std::fs;
 
 use super::{helpers::*, *};
 
-/// Binds a socket to an address in memory whose page faults no one answers.
+/// Binds a socket to an address in memory whose page faults are never answered.
 const BINDS_FROM_MEMORY_THAT_NEVER_ANSWERS: &str = r#"
 import ctypes, fcntl, mmap, os, platform, socket, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -56,7 +57,7 @@ async fn memory_that_never_answers_holds_up_its_container_only() {
         BINDS_FROM_MEMORY_THAT_NEVER_ANSWERS
     ]);
     let context = json!({"privileged": is_root()});
-    // More than the runtime has threads, and another one that is not stuck.
+    // More containers than the runtime has threads, and another one that is not stuck.
     let names = ["a", "b", "c", "d"];
     let mut containers: Vec<Value> = names
         .iter()
@@ -91,7 +92,7 @@ async fn memory_that_never_answers_holds_up_its_container_only() {
     stage.stop().await;
 }
 
-/// Connects many times to a server whose queue is full, and then does something else.
+/// Connects many times to a server whose queue is full, and then performs another task.
 const CONNECTS_TO_A_FULL_QUEUE: &str = r#"
 import socket, sys, threading, time
 server = socket.create_server(("", 9000), backlog=0)
@@ -135,7 +136,7 @@ async fn connections_that_wait_use_no_threads_of_the_agent() {
     stage.stop().await;
 }
 
-/// Tries to bind a low port, also in a user namespace of its own.
+/// Tries to bind a low port, also in its own user namespace.
 const BINDS_A_LOW_PORT: &str = r#"
 import ctypes, errno, os, socket
 def bind(address):

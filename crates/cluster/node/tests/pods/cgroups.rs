@@ -18,7 +18,7 @@ fn limited(script: &str, limits: &Value) -> Value {
     spec
 }
 
-/// Whether the node enforces limits here.
+/// Returns true if the node enforces limits on this machine.
 async fn has_cgroups(stage: &Stage) -> bool {
     let script = "cat /proc/self/cgroup";
     stage
@@ -56,7 +56,7 @@ async fn a_container_beyond_its_memory_limit_is_killed() {
     );
     assert_eq!(pod["status"]["phase"], "Failed");
 
-    // The kernel kills a child process, by which the main process ends.
+    // The kernel kills a child process, which ends the main process.
     stage
         .run("q", limited("tail /dev/zero; exit $?", &limits))
         .await;
@@ -67,7 +67,7 @@ async fn a_container_beyond_its_memory_limit_is_killed() {
         (&json!("OOMKilled"), &json!(137))
     );
 
-    // Enough memory, and a limit that leaves none for a start.
+    // The first pod has enough memory. The limit of the second one is too low for its start.
     stage
         .run(
             "r",

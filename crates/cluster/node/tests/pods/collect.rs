@@ -11,7 +11,7 @@ use super::{helpers::has_namespaces, *};
 struct Collector(Mutex<Vec<(String, String)>>);
 
 impl Collector {
-    /// What was read of a pod, once per call.
+    /// Returns the contents that were read from a pod, once per call.
     fn of(&self, name: &str) -> Vec<String> {
         let read = self.0.lock().unwrap();
         let own = read.iter().filter(|(pod, _)| pod == name);
@@ -78,7 +78,7 @@ async fn files_are_read_once_before_the_end_of_a_pod_is_visible() {
     stage.ended("other").await;
     assert_eq!(collector.of("other"), Vec::<String>::new());
 
-    // The end of the grace period, and what the container writes in it.
+    // The files contain what the container writes until the end of the grace period.
     let script = "trap 'echo last > /scratch/result; exit 0' TERM; echo first > /scratch/result; \
                   echo ready; while true; do sleep 0.05; done";
     run(&stage, "deleted", true, script).await;

@@ -54,7 +54,7 @@ async fn agent_with_security_contexts() {
     let spec = with_volume(&script, of_pod, own);
     let restricted = [
         ("NoNewPrivs:", "1"),
-        // That of the ports, and that of the profile.
+        // The filters of the ports and of the profile.
         ("Seccomp_filters:", "2"),
         ("CapBnd:", NONE),
         ("CapEff:", NONE),
@@ -103,7 +103,7 @@ async fn agent_with_security_contexts() {
     check(&split(&text), &attempts);
 
     if is_root() {
-        // Root without the privileges to escape.
+        // Root, without the privileges to escape.
         let own = json!({"readOnlyRootFilesystem": true, "seccompProfile": {"type": "Unconfined"}});
         let of_pod = json!({"fsGroup": 77, "supplementalGroups": [88]});
         let facts_of_it = facts_of(&stage, "root", with_volume(&script, of_pod, own)).await;

@@ -2,8 +2,8 @@
 
 use super::{helpers::has_namespaces, helpers::run_as_both, *};
 
-/// Asks the first name server of `resolv.conf`, over UDP and TCP, and prints the addresses and
-/// the codes of the replies. Without arguments, it prints the file.
+/// Asks the first name server of `resolv.conf`, over UDP and TCP, and prints the addresses and the
+/// codes of the replies. Without arguments, prints the file.
 const ASKS: &str = r"
 import socket, struct, sys
 lines = open('/etc/resolv.conf').read()
@@ -160,7 +160,7 @@ async fn pods_have_the_resolver_settings_of_their_spec() {
     stage.stop().await;
 }
 
-/// The settings of the pod's volume come before the node's.
+/// The settings of the pod's volume take precedence over the node's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_volume_may_replace_the_resolver_settings() {
     let stage = Stage::new().await;

@@ -73,7 +73,7 @@ async fn an_ephemeral_container_sees_the_processes_of_its_target() {
     let pod = stage
         .until("web", |pod| status(pod)["state"]["running"].is_object())
         .await;
-    // A client attaches to it.
+    // A client attaches to the container.
     let sessions = stage.agent.as_ref().unwrap().sessions();
     let debug = ContainerRef {
         container: "debug".to_owned(),

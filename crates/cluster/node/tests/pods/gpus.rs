@@ -70,7 +70,7 @@ async fn gpus_are_allocatable_and_assigned_to_one_container_at_a_time() {
     devices.sort();
     assert_eq!(devices, ["[GPU-0]\n", "[GPU-1]\n"]);
 
-    // One request exceeds the capacity, and one waits for a pod that ends slowly.
+    // The first request exceeds the capacity. Another request waits for a pod that ends slowly.
     stage.run("third", asking(3, script)).await;
     let pod = stage.ended("third").await;
     let message = terminated(&pod)["message"].as_str().unwrap();

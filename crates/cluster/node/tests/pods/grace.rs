@@ -76,7 +76,7 @@ async fn deletes_and_evictions_with_an_endless_grace_period() {
         let pod = pods.fetch(name).await.unwrap().raw().unwrap();
         assert_eq!(pod["status"]["phase"], "Running", "{pod:#}");
         assert_eq!(pod["metadata"]["deletionGracePeriodSeconds"], i64::MAX);
-        // The same request changes nothing; a grace period of 0 ends the pod at once.
+        // The same request changes nothing; a grace period of 0 ends the pod immediately.
         delete(name).await;
         let now = DeleteOptions {
             grace_seconds: Some(0),

@@ -34,12 +34,12 @@ fn run_as(user: u32, test: &str, variables: &[(&str, &str)]) {
     );
 }
 
-/// Without root.
+/// Runs a test without root.
 pub(super) fn run_as_unprivileged(test: &str) {
     run_as(UNPRIVILEGED, test, &[]);
 }
 
-/// As the current user, and as an unprivileged user if the current one is root.
+/// Runs a test as the current user, and as an unprivileged user if the current one is root.
 pub(super) fn run_as_both(test: &str, variables: &[(&str, &str)]) {
     run_as(0, test, variables);
     if is_root() {
@@ -47,7 +47,7 @@ pub(super) fn run_as_both(test: &str, variables: &[(&str, &str)]) {
     }
 }
 
-/// Whether this agent's pods have namespaces. Where the kernel forbids them, these tests
+/// Returns true if this agent's pods have namespaces. If the kernel forbids them, these tests
 /// cannot check anything.
 pub(super) async fn has_namespaces(stage: &Stage) -> bool {
     let own = fs::read_link("/proc/self/ns/pid").unwrap();

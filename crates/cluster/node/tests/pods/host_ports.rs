@@ -98,13 +98,13 @@ async fn ports_of_the_node_are_forwarded_to_pods_while_they_run() {
     });
     assert_eq!(answer.await.unwrap(), b"udp");
 
-    // The next pod may have the port as soon as the pod is gone.
+    // The next pod may use the port as soon as the pod is gone.
     delete(&stage, "tcp").await;
     TcpListener::bind(at).await.unwrap();
     stage.run("next", answers(own, ports("TCP"))).await;
     is_ready(&stage, "next").await;
     assert_eq!(ask(at).await.unwrap(), "next");
-    // The address of the node and that of the machine have ports of their own.
+    // The node's address and the machine's address have separate ports.
     let only = |ip: &str| json!([{"containerPort": own, "hostPort": port, "hostIP": ip}]);
     delete(&stage, "next").await;
     stage.run("local", answers(own, only("127.0.0.1"))).await;

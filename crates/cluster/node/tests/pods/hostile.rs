@@ -5,8 +5,8 @@ use std::fs;
 
 use super::{helpers::*, *};
 
-/// Searches all other processes of the container for the text whose bytes are the first
-/// argument, reversed; until a file appears, or once.
+/// Searches all other processes of the container for a text, until a file appears, or once. The
+/// first argument contains the bytes of the text in reverse order.
 const SEARCH: &str = r#"
 import os, sys
 needle, stop = sys.argv[1][::-1].encode(), sys.argv[2]
@@ -60,7 +60,7 @@ async fn agent_with_a_secret() {
     let stop = stage.folder.path().join("stop");
     let search = |stop: &str| {
         let command = json!(["/usr/bin/python3", "-c", SEARCH, backwards, stop]);
-        // Otherwise the kernel lets the container read very little.
+        // Without privileges, the kernel lets the container read very little.
         let context = json!({"privileged": is_root()});
         json!({"restartPolicy": "Never", "containers": [{"name": "main", "image": "none",
             "command": command, "securityContext": context}]})
@@ -209,7 +209,7 @@ async fn links_in_a_volume_do_not_leave_it() {
     stage.stop().await;
 }
 
-/// Swaps a folder and a link for as long as the pod runs.
+/// Swaps a folder and a link as long as the pod runs.
 const SWAP: &str = r#"
 import ctypes, os, random, sys, time
 libc = ctypes.CDLL(None)

@@ -125,7 +125,7 @@ async fn volumes_init_containers_and_restarts() {
     let mut init = shell("cat /etc/longshore-test/a > /longshore-test/work/copy");
     init["name"] = json!("init");
     init["volumeMounts"] = mounts.clone();
-    // Fails at first; the immediate restart succeeds.
+    // The first run fails; the immediate restart succeeds.
     let mut main =
         shell("cd /longshore-test/work; cat copy; mkdir again 2>/dev/null && exit 1; echo :second");
     main["volumeMounts"] = mounts;
@@ -332,7 +332,7 @@ async fn an_exponential_environment_fails_its_container_with_the_variables_name(
     assert!(message.starts_with(expected), "{message}");
     let event = stage.event("doubling", "Failed").await;
     assert!(event.contains(expected), "{event}");
-    // The same in arguments of a command.
+    // The same limit applies to the arguments of a command.
     let mut spec = run_once("true");
     spec["containers"][0]["env"] = json!(&env[..12]);
     spec["containers"][0]["args"] = json!([format!("x{}", "$(A11)".repeat(4))]);
@@ -402,7 +402,7 @@ async fn each_container_starts_in_its_own_empty_folder() {
     stage.run("named", spec).await;
     let pod = stage.ended("named").await;
     assert_eq!(stage.log(&pod).await, "/usr\n");
-    // A missing folder is made in an empty volume, and nowhere else.
+    // A missing folder is created in an empty volume, and nowhere else.
     if has_namespaces(&stage).await {
         let mut spec = run_once("pwd");
         spec["volumes"] = json!([{"name": "own", "emptyDir": {}}]);

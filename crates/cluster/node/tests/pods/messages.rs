@@ -38,7 +38,8 @@ async fn a_container_leaves_a_message() {
     stage.stop().await;
 }
 
-/// The spec of an init container need not name the file: its program may write to it.
+/// The spec of an init container does not need to name the file, because its program may write to
+/// it anyway.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_init_container_leaves_a_message() {
     let stage = Stage::new().await;

@@ -38,8 +38,7 @@ async fn peers_resolve_each_others_names() {
     stage.stop().await;
 }
 
-/// A pod that is restarted after the agent waits for its peers, one of which may have ended
-/// since.
+/// A pod that is restarted after the agent waits for its peers. One of them may have ended since.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_finished_pod_keeps_its_name_across_a_restart_of_the_agent() {
     let mut stage = Stage::new().await;
@@ -72,7 +71,7 @@ async fn a_pod_finds_services_by_name_and_by_variables() {
     let own = service["spec"]["clusterIP"].as_str().unwrap();
     let script = "until getent hosts my-web && getent hosts my-web.default.svc.cluster.local; do \
                   sleep 0.01; done; echo $MY_WEB_SERVICE_HOST:$MY_WEB_SERVICE_PORT";
-    // It starts right after the Service is created.
+    // The pod starts right after the Service is created.
     stage.run("wants", run_once(script)).await;
     let pod = stage.ended("wants").await;
     let log = stage.log(&pod).await;

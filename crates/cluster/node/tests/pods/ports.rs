@@ -40,7 +40,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Connects to a server that sends its name, as `answers` does.
+/// Connects to a server that sends its name, like the one of `answers`.
 async fn answer(address: &str, port: u16) -> String {
     let mut stream = tokio::net::TcpStream::connect((address, port))
         .await
@@ -104,7 +104,7 @@ async fn servers_of_two_pods_may_listen_for_ipv6_only() {
     stage.stop().await;
 }
 
-/// Servers of several pods use the same port, whatever addresses they listen on.
+/// Servers of several pods use the same port, regardless of the addresses on which they listen.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_of_two_pods_may_use_one_port() {
     let stage = Stage::new().await;
@@ -201,7 +201,7 @@ async fn a_port_forward_connects_to_the_pods_own_address() {
         ("all", "0.0.0.0"),
         ("local", "127.0.0.1"),
     ];
-    // Without ports of its own, a pod's localhost is the machine's.
+    // Without its own ports, a pod's localhost is the machine's.
     let count = if has_namespaces(&stage).await { 3 } else { 2 };
     for (name, on) in servers.into_iter().take(count) {
         stage.run(name, serves(on, port)).await;

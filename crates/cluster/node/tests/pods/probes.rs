@@ -66,7 +66,7 @@ async fn readiness_follows_the_probe() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_container_that_fails_its_liveness_probe_restarts() {
     let stage = Stage::new().await;
-    // Of one period: the first probe is later than the file.
+    // The first probe is after one period, when the file exists.
     let container = probed(
         "trap 'exit 0' TERM; touch alive; while :; do sleep 0.01; done",
         json!({"livenessProbe": file_exists("alive")}),
@@ -79,7 +79,7 @@ async fn a_container_that_fails_its_liveness_probe_restarts() {
         .await;
     let pod = stage.until("web", |pod| status(pod)["ready"] == true).await;
     exec(&stage, &pod, "rm alive").await;
-    // It restarts although it ended with code 0.
+    // The container restarts although it ended with code 0.
     let pod = stage
         .until("web", |pod| {
             status(pod)["restartCount"] == 1 && status(pod)["ready"] == true
@@ -100,7 +100,7 @@ async fn a_container_that_fails_its_liveness_probe_restarts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_grace_period_of_a_probe_and_a_pod_that_does_not_restart() {
     let stage = Stage::new().await;
-    // Fails when the trap is set.
+    // The probe fails as soon as the trap is set.
     let mut probe = file_exists("trap");
     probe["exec"]["command"] = json!(["sh", "-c", "! test -e trap"]);
     probe["terminationGracePeriodSeconds"] = json!(1);

@@ -47,7 +47,8 @@ async fn resized(stage: &Stage, name: &str, resources: &Value) -> Value {
     stage.until(name, is_resized).await
 }
 
-/// The quota of the container's cgroup as a command in it reads it; `None` without cgroups.
+/// Returns the quota of the container's cgroup as a command inside reads it, or `None` without
+/// cgroups.
 async fn quota(stage: &Stage, pod: &Value) -> Option<String> {
     use longshore_node_api::{NodeStreams as _, StreamsWanted};
     let sessions = stage.agent.as_ref().unwrap().sessions();
@@ -96,7 +97,7 @@ async fn a_running_container_is_resized_in_place() {
         "{message}"
     );
 
-    // The other way.
+    // A resize in the other direction.
     resize(&stage, "p", before.clone()).await.unwrap();
     let pod = resized(&stage, "p", &before).await;
     assert_eq!(container(&pod)["restartCount"], 0);

@@ -19,7 +19,7 @@ impl Stage {
         Self::with(None, None).await
     }
 
-    /// With a signing key for service account tokens, and a connection to the API server.
+    /// Starts with a signing key for service account tokens, and a connection to the API server.
     pub(super) async fn with(token_key: Option<TokenKey>, access: Option<ApiAccess>) -> Self {
         let mut stage = Self::without_agent(token_key, access);
         stage.start().await;
@@ -160,7 +160,7 @@ impl Stage {
             .collect()
     }
 
-    /// Waits for an event: it may be written after the change that it reports.
+    /// Waits for an event, which may be written after the change that it reports.
     pub(super) async fn event(&self, pod: &str, reason: &str) -> String {
         let search = async {
             loop {
@@ -209,7 +209,7 @@ pub(super) fn run_once(script: &str) -> Value {
     json!({"restartPolicy": "Never", "containers": [shell(script)]})
 }
 
-/// Whether the first container waits for its configuration.
+/// Returns true if the first container waits for its configuration.
 pub(super) fn waits_for_config(pod: &Value) -> bool {
     let state = &pod["status"]["containerStatuses"][0]["state"];
     state["waiting"]["reason"] == "CreateContainerConfigError"

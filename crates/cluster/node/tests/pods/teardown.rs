@@ -59,7 +59,7 @@ async fn the_volumes_of_a_finished_pod_are_removed_and_its_log_is_kept() {
         for part in ["volumes", "work"] {
             until_removed(&folder.join(part)).await;
         }
-        // The machine's files are not removed, whatever links to them.
+        // The machine's files are not removed although links point to them.
         assert_eq!(fs::read_to_string(outside.join("kept")).unwrap(), "kept");
         // The object and its log remain.
         assert_eq!(stage.log(&pod).await, "kept\n");
@@ -91,7 +91,7 @@ async fn folders_of_any_depth_and_mode_are_removed_and_delay_no_start() {
     if !has_namespaces(&stage).await {
         return;
     }
-    // Deeper than a path may be long.
+    // The path is deeper than the maximum length of a path.
     let script = "cd /scratch; mkdir locked locked/in; chmod 0 locked; \
                   i=0; while [ $i -lt 2500 ]; do mkdir dd; cd dd; i=$((i + 1)); done";
     let mut main = shell(script);

@@ -10,7 +10,7 @@ fn access() -> ApiAccess {
     }
 }
 
-/// The default path of every client in a cluster.
+/// The default path that every client in a cluster uses.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /// The TokenReview status of a token.

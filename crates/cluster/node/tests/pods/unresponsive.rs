@@ -11,14 +11,14 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::{helpers::is_root, *};
 
-/// A FUSE file system without a server, so that each access waits; until it is dropped.
+/// A FUSE file system without a server, so that each access waits until the value is dropped.
 struct Unresponsive {
     path: PathBuf,
     _device: fs::File,
 }
 
 impl Unresponsive {
-    /// Returns why it cannot be mounted, if the machine forbids it.
+    /// Returns an error with the reason if the machine forbids the mount.
     fn mount(path: &Path) -> Result<Self, String> {
         if !is_root() {
             return Err("only root can mount a file system without a server".to_owned());
@@ -87,8 +87,8 @@ async fn a_volume_that_does_not_answer_holds_up_its_pod_only() {
     stage.stop().await;
 }
 
-/// Serves a FUSE file system that answers nothing but its start, so that even a killed process
-/// waits for it.
+/// Serves a FUSE file system that answers only its start, so that even a killed process waits for
+/// it.
 fn take_requests(device: &fs::File) {
     use std::io::{Read as _, Write as _};
     const INIT: u32 = 26;
@@ -151,7 +151,7 @@ async fn a_pod_stays_until_its_processes_that_cannot_be_killed_have_ended() {
     assert!(event.contains("(cat) wait in the kernel"), "{event}");
     assert!(pods.find("deleted").await.unwrap().is_some());
 
-    // The next agent knows them, and starts nothing beside them.
+    // The next agent finds the recorded processes, and starts nothing alongside them.
     stage.agent.take().unwrap().stop().await;
     stage.start().await;
     let event = stage.event("left", "FailedKillPod").await;

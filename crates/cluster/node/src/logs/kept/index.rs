@@ -1,4 +1,4 @@
-//! The pods whose logs outlive them, in memory and on disk.
+//! The pods whose logs are kept after their deletion, in memory and on disk.
 
 use std::{
     collections::HashMap,
@@ -26,9 +26,9 @@ struct Known {
     pod: KeptPod,
     /// True if the record on disk is current.
     is_written: bool,
-    /// True if `owner` is final: the controller of the pod's controller is known.
+    /// True if `owner` is final, because the controller of the pod's controller is known.
     is_resolved: bool,
-    /// The size of the logs, once the pod was deleted and its owner was found to exist.
+    /// The size of the logs. Set after the pod was deleted and its owner was found to exist.
     bytes: Option<u64>,
 }
 
@@ -58,8 +58,8 @@ impl Index {
         self.folder.join(uid)
     }
 
-    /// Reads the record of a pod that an earlier agent has left. Returns `false` if nothing is
-    /// to be kept of it. `is_present`: its object exists.
+    /// Reads the record of a pod from an earlier agent. Returns `false` if nothing of the pod must
+    /// be kept. `is_present` is true if the Pod object exists.
     pub(in crate::logs) fn load(&self, uid: &str, is_present: bool) -> bool {
         let Some(mut pod) = KeptPod::read(&self.folder_of(uid)) else {
             return false;
@@ -91,7 +91,7 @@ impl Index {
         let mut pods = self.pods.lock();
         let before = pods.get(&uid);
         if let Some(before) = before {
-            // Unlike the pod, the record has the owner of the pod's controller.
+            // The record has the owner of the pod's controller, which the pod lacks.
             pod.owner = before.pod.owner.clone();
         }
         let mut is_written = before.is_some_and(|known| known.is_written && known.pod == pod);
@@ -109,7 +109,7 @@ impl Index {
         self.changed.notify_one();
     }
 
-    /// Records that a pod was deleted. Returns `false` if nothing is to be kept of it.
+    /// Records that a pod was deleted. Returns `false` if nothing of the pod must be kept.
     pub(in crate::logs) fn deleted(&self, uid: &str) -> bool {
         let folder = self.folder_of(uid);
         let mut pods = self.pods.lock();
@@ -121,7 +121,7 @@ impl Index {
             return false;
         }
         known.pod.deleted.get_or_insert_with(Timestamp::now);
-        // The keeper writes it, unless the logs are removed with their owner.
+        // The keeper writes the record unless the logs are removed with their owner.
         known.is_written = false;
         drop(pods);
         self.changed.notify_one();
@@ -179,7 +179,8 @@ impl Index {
         found
     }
 
-    /// Sets the final owner of the pods of a Job; `None` if it is the Job, or not known any more.
+    /// Sets the final owner of the pods of a Job. `None` stands for the Job itself, or for an
+    /// unknown owner.
     pub(super) fn resolve(&self, job: &str, owner: Option<&OwnerReference>) {
         for known in self.pods.lock().values_mut() {
             let controller = known.pod.metadata.controller();
@@ -194,8 +195,8 @@ impl Index {
         }
     }
 
-    /// Returns the owners of the logs of deleted pods with their namespaces, each once.
-    /// `new`: only those of pods of which it is not known that their owner exists.
+    /// Returns each owner of the logs of deleted pods once, with its namespace. If `new` is true,
+    /// returns only the owners of pods whose owner has not been found to exist.
     pub(super) fn owners(&self, new: bool) -> Vec<(String, OwnerReference)> {
         let pods = self.pods.lock();
         let deleted = pods.values().filter(|known| known.pod.deleted.is_some());
@@ -243,9 +244,9 @@ impl Index {
         }
     }
 
-    /// Removes what exceeds the limits of the disk space.
+    /// Removes logs and records over the limits.
     pub(super) fn enforce_limits(&self) {
-        // It may have changed.
+        // The limit may have changed.
         let configured = self.limit_file.as_deref().and_then(DiskLimit::saved);
         let configured = configured.unwrap_or(KEPT_LOGS_LIMIT);
         let pods = self.pods.lock();
@@ -285,7 +286,7 @@ impl Index {
         let why = "they were removed to limit the disk space of the logs of deleted pods";
         known.pod.removed = Some(why.to_owned());
         known.bytes = Some(0);
-        // Removing files makes room for the record.
+        // Removing files frees space for the record.
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 remove_folder(&entry.path());
@@ -341,7 +342,7 @@ fn containers(folder: &Path) -> Vec<ContainerLogs> {
 
 fn instances(folder: &Path) -> Vec<InstanceLog> {
     let mut files = segments::files(folder);
-    // The first file of each.
+    // Keeps the first file of each run.
     files.dedup_by_key(|(restart, _)| *restart);
     let instance = |(restart, first): (u32, u32)| InstanceLog {
         restart,

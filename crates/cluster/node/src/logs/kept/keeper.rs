@@ -11,17 +11,17 @@ use tokio::time::MissedTickBehavior;
 
 use super::Index;
 
-/// The pause after an error.
+/// The delay after an error.
 const RETRY_INTERVAL: Duration = Duration::from_secs(5);
-/// The interval of checks of owners that are not watched, of the disk space, and of records that
-/// could not be written.
+/// The interval at which owners that are not watched, the disk space, and records that could not be
+/// written are checked.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
-/// How long to wait for further deleted pods, which are then checked together: a Job deletes all
-/// its pods at once.
+/// The time to wait for further deleted pods, which are then checked together, because a Job
+/// deletes all its pods at the same time.
 const COLLECT_TIME: Duration = Duration::from_millis(50);
 
-/// Removes the logs of deleted pods whose owner no longer exists, until the cluster ends. Logs
-/// stay until then if the cluster does not answer.
+/// Removes the logs of deleted pods whose owner no longer exists, until the cluster ends. The logs
+/// remain as long as the cluster does not answer.
 pub(crate) async fn keep(cluster: Cluster, index: Arc<Index>) {
     let keeper = Keeper { cluster, index };
     while !keeper.cluster.is_closed() {
@@ -45,7 +45,7 @@ fn is_job(owner: &OwnerReference) -> bool {
 impl Keeper {
     /// Watches Jobs until the watch fails.
     async fn watch_jobs(&self) -> Result<(), Error> {
-        // Before the list, so that owners that are not in it were removed.
+        // Done before the list, so that owners that are missing in the list were removed.
         let owners = self.work(|kept| kept.owners(false)).await;
         let jobs = self.cluster.jobs().list().await?;
         let uids: HashSet<String> = jobs.items.iter().map(|job| job.uid().to_owned()).collect();
@@ -79,8 +79,8 @@ impl Keeper {
         }
     }
 
-    /// Checks the owners of deleted pods: of those that were deleted since the last check, or
-    /// also those that are not watched.
+    /// Checks the owners of deleted pods. If `new` is true, checks only the owners of pods that
+    /// were deleted since the last check, otherwise also the owners that are not watched.
     async fn check(&self, new: bool) -> Result<(), Error> {
         self.resolve_owners().await?;
         let mut owners = self.work(|kept| kept.owners(true)).await;
@@ -103,8 +103,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Finds the controllers of the Jobs of new pods. A JobSet removes its Jobs, and creates
-    /// them again, when it restarts. The Jobs of a CronJob are runs of their own.
+    /// Finds the controllers of the Jobs of new pods. A JobSet removes its Jobs and creates them
+    /// again when it restarts. The Jobs of a CronJob are separate runs.
     async fn resolve_owners(&self) -> Result<(), Error> {
         for (namespace, job) in self.work(Index::unresolved).await {
             let found = self.find(&namespace, &job).await?;
@@ -116,7 +116,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Returns the metadata of an owner; `None` if it was removed.
+    /// Returns the metadata of an owner, or `None` if it was removed.
     async fn find(
         &self,
         namespace: &str,
@@ -143,7 +143,7 @@ impl Keeper {
         self.work(move |kept| kept.owner_removed(&owner)).await;
     }
 
-    /// Calls a function of the index, which may block, on a thread of its own.
+    /// Calls a function of the index, which may block, on a separate thread.
     async fn work<T: Default + Send + 'static>(
         &self,
         work: impl FnOnce(&Index) -> T + Send + 'static,

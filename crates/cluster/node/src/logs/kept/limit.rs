@@ -1,11 +1,11 @@
-//! Selects kept logs to remove because they need too much disk space. Pure.
+//! Selects kept logs to remove because they use too much disk space. Pure.
 
 use jiff::Timestamp;
 use longshore_files::DiskLimit;
 
 /// The default limit of the disk space of the logs of deleted pods: 10 GiB.
 pub const KEPT_LOGS_LIMIT: u64 = 10 << 30;
-/// The number of deleted pods that are recorded.
+/// The maximum number of deleted pods that are recorded.
 const MOST_PODS: usize = 50_000;
 
 /// Logs of a deleted pod.
@@ -16,17 +16,17 @@ pub(super) struct Size {
     pub(super) bytes: u64,
 }
 
-/// What exceeds the limits, oldest first.
+/// The logs and records over the limits, oldest first.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Excess {
-    /// Pods whose logs are removed; their record stays and says so.
+    /// Pods whose logs are removed. Their records remain and report the removal.
     pub(super) logs: Vec<String>,
-    /// Pods of which nothing is kept.
+    /// Pods whose logs and records are removed.
     pub(super) pods: Vec<String>,
 }
 
-/// Selects the logs to remove on a disk with `free` free bytes. `configured`: the limit in bytes on a
-/// large disk.
+/// Selects the logs to remove on a disk with `free` free bytes. `configured` is the limit in bytes
+/// on a large disk.
 pub(super) fn excess(mut sizes: Vec<Size>, configured: u64, free: u64) -> Excess {
     sizes.sort_unstable();
     let all = sizes.iter().map(|size| size.bytes);

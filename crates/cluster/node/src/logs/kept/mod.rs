@@ -1,9 +1,9 @@
 //! Keeps the logs of a Job's pods when the pods are deleted, until the Job is removed.
 //!
 //! A Job deletes the pods of its other tasks when one fails, and all of them when it is suspended
-//! or reaches its deadline, so logs would be gone when they are needed most. The node writes what
-//! it knows of such a pod next to its logs when the pod arrives ([`KeptPod`]). So nothing is
-//! lost if the agent is killed while the pod is deleted.
+//! or reaches its deadline, so the logs would be missing when they are needed most. When such a pod
+//! arrives, the node writes a record of it next to its logs ([`KeptPod`]), so that nothing is lost
+//! if the agent is killed while the pod is deleted.
 //!
 //! `index` has the pods, `keeper` removes logs whose owner is gone, and `limit` bounds the disk
 //! space.
@@ -33,7 +33,7 @@ pub use limit::KEPT_LOGS_LIMIT;
 /// The file in the folder of a pod's logs. The other entries are named after containers, whose
 /// names have no dots.
 const FILE: &str = "pod.json";
-/// Annotations with values that are longer than those of labels are not recorded.
+/// Annotations with longer values, over the limit for labels, are not recorded.
 const LONGEST_ANNOTATION: usize = 63;
 /// The maximum number of labels and of annotations that are recorded.
 const MOST_ENTRIES: usize = 64;
@@ -42,23 +42,23 @@ const MOST_ENTRIES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct KeptPod {
-    /// Its name, namespace, uid, creation time, labels, short annotations, and its controller.
+    /// The pod's name, namespace, UID, creation time, labels, short annotations, and controller.
     pub(super) metadata: ObjectMeta,
-    /// Its containers, in the order of its spec.
+    /// The pod's containers, in the order of the spec.
     pub(super) containers: Vec<String>,
     /// The object whose removal also removes the logs: the controller of the pod, or the
     /// controller of that object.
     pub(super) owner: OwnerReference,
-    /// When it was deleted.
+    /// The time of the deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deleted: Option<Timestamp>,
-    /// Why its logs were removed although the owner exists.
+    /// The reason why the logs were removed although the owner exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) removed: Option<String>,
 }
 
 impl KeptPod {
-    /// Returns the record of a pod; `None` unless a Job controls it. Other controllers replace
+    /// Returns the record of a pod, or `None` if no Job controls it. Other controllers replace
     /// their pods without limit.
     pub(crate) fn of(pod: &Pod) -> Option<Self> {
         let metadata = &pod.metadata;
@@ -107,7 +107,8 @@ impl KeptPod {
         self.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Reads the record in a folder of logs. `None` if there is none, or it cannot be read.
+    /// Reads the record in a folder of logs. Returns `None` if the record is missing or cannot be
+    /// read.
     fn read(folder: &Path) -> Option<Self> {
         let text = fs::read(folder.join(FILE)).ok()?;
         let uid = folder.file_name()?.to_str()?;
@@ -124,7 +125,7 @@ impl KeptPod {
         let text = serde_json::to_vec(self)?;
         let written = File::create(&new).and_then(|mut file| file.write_all(&text));
         if let Err(error) = written {
-            // A full disk may have taken a part of it.
+            // A full disk may contain a part of the record.
             let _ = fs::remove_file(new);
             return Err(error);
         }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{FILE, KeptPod};
 use crate::logs::{LogLimits, LogReader, LogStore};
 
-/// A pod that a Job controls, unless `kind` is another one.
+/// A pod that is controlled by a Job or by another `kind`.
 fn pod(uid: &str, kind: &str) -> Pod {
     let owner = json!({
         "apiVersion": "batch/v1", "kind": kind, "name": "train", "uid": "job", "controller": true,
@@ -39,7 +39,7 @@ impl Fixture {
         Self { folder, store }
     }
 
-    /// Another agent on the same folder. No pod exists any more.
+    /// Starts another agent on the same folder. No pod exists any more.
     fn restart(self) -> Self {
         let folder = self.folder;
         let store = LogStore::keeping(folder.path().to_owned(), LogLimits::default(), None);
@@ -175,7 +175,7 @@ async fn a_damaged_record_is_ignored() {
         fixture.add(uid, "Job");
     }
     fs::write(fixture.path("u").join(FILE), "{").unwrap();
-    // A record that was copied from another pod.
+    // The record was copied from another pod.
     fs::copy(fixture.path("v").join(FILE), fixture.path("u").join(FILE)).unwrap();
     let fixture = fixture.restart();
     let uids: Vec<String> = fixture

@@ -1,5 +1,5 @@
-//! Handles a panic of a pod's task: it is logged and the pod fails, so that no
-//! container runs unobserved. Other pods are not affected.
+//! Handles a panic of a pod's task. The panic is logged and the pod fails, so that no container
+//! runs unobserved. Other pods are not affected.
 
 use std::{
     any::Any,
@@ -143,8 +143,7 @@ impl<'a> PanickedPod<'a> {
         }
     }
 
-    /// Sets the pod's phase to failed; returns whether the pod is being
-    /// deleted.
+    /// Sets the pod's phase to failed. Returns true if the pod is being deleted.
     async fn fail(&self, message: &str) -> bool {
         loop {
             match self.try_fail(message).await {

@@ -146,7 +146,7 @@ async fn a_pod_whose_task_panics_fails_and_can_be_deleted() {
         )
     };
     tokio::time::timeout(TEST_TIMEOUT, ending).await.unwrap();
-    // In the background.
+    // Files are removed in the background.
     let folder = shared.pod_folder(&uid);
     let removed = async {
         while folder.exists() {

@@ -10,7 +10,7 @@ use crate::{
     pod_threads,
 };
 
-/// The text of container runtimes.
+/// The error message of container runtimes.
 pub(super) const TOO_LITTLE_MEMORY: &str = "container init was OOM-killed (memory limit too low?)";
 
 impl Worker {
@@ -26,7 +26,7 @@ impl Worker {
             || containers()
                 .any(|container| Limits::of_container(&resources, &container.name).is_limiting());
         let (cgroups, uid) = (self.shared.cgroups.clone(), self.uid.clone());
-        // The kernel may take some time.
+        // The kernel may need some time.
         let created = pod_threads::run(move || cgroups.for_pod(&uid, &resources)).await;
         match created {
             Ok(Ok(group)) => {
@@ -64,7 +64,7 @@ impl Worker {
         }
     }
 
-    /// Reports if a started process is not in its cgroup.
+    /// Reports a started process that is not in its cgroup.
     pub(super) fn check_cgroup(&self, group: Option<&Arc<Group>>, process: i32) {
         if let Some(group) = group
             && !group.contains(process)

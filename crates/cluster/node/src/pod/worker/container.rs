@@ -30,7 +30,7 @@ pub(super) struct RunEnd {
     pub(super) index: usize,
     pub(super) code: i32,
     pub(super) tail: String,
-    /// Whether the kernel killed a process of it for lack of memory.
+    /// True if the kernel killed a process of the run for lack of memory.
     pub(super) out_of_memory: bool,
 }
 
@@ -89,13 +89,13 @@ impl Worker {
                 let message = refusal.to_string();
                 self.note(true, "Failed", format!("Error: {message}"), Some(index));
                 self.set_waiting(index, "CreateContainerConfigError", Some(message));
-                // Only another pod can change this.
+                // Only a new pod can change this.
                 self.due.insert(index, None);
             }
             Err(error @ PlanError::NoCommand { .. }) => {
                 self.note(true, "Failed", format!("Error: {error}"), Some(index));
                 self.set_waiting(index, "ErrImageNeedsCommand", Some(error.to_string()));
-                // Only another pod can change this.
+                // Only a new pod can change this.
                 self.due.insert(index, None);
             }
             Err(error @ (PlanError::View(_) | PlanError::WorkingFolder(_))) => {
@@ -113,8 +113,7 @@ impl Worker {
         self.retry_at.extend(at.map(|at| (index, at)));
     }
 
-    /// Allocates the devices that a container requests. Completed containers no
-    /// longer need theirs.
+    /// Allocates the devices that a container requests. Devices of completed containers are free.
     fn allocate(&self, index: usize) -> Allocation {
         let finished: Vec<&str> = self
             .records
@@ -306,8 +305,7 @@ impl Worker {
         self.plan_next(index, 128);
     }
 
-    /// Records an event that clients lose lines of a log because they read too
-    /// slowly.
+    /// Records an event that clients lose lines of a log because they read too slowly.
     pub(super) fn readers_dropped(&self, index: usize, readers: usize) {
         let name = self.records[index].name();
         let text = format!(
@@ -359,7 +357,7 @@ impl Worker {
         }
     }
 
-    /// Says why a port may be in use, and the remedy.
+    /// Returns the possible reason for a port in use, and the remedy.
     fn port_remedy(&self) -> String {
         let node = self.shared.address;
         let address = self.address.unwrap_or(node);
@@ -411,7 +409,7 @@ impl Worker {
     }
 }
 
-/// Whether a command's last output reports that its port is in use.
+/// Returns true if a command's last output reports that its port is in use.
 fn reports_port_in_use(tail: &str) -> bool {
     tail.lines().any(|line| {
         let line = line.to_ascii_lowercase();

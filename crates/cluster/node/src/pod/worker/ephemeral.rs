@@ -17,8 +17,7 @@ impl Worker {
         }
     }
 
-    /// Starts the ephemeral containers. They do not wait for init containers,
-    /// and do not restart.
+    /// Starts the ephemeral containers. They do not wait for init containers, and do not restart.
     pub(super) async fn start_ephemeral_containers(&mut self) {
         for index in 0..self.records.len() {
             let record = &self.records[index];

@@ -14,7 +14,7 @@ use crate::{
     streams::{self, CollectError, Container},
 };
 
-/// A container whose postStart hook runs. It counts as waiting until then.
+/// A container whose postStart hook runs. The container counts as waiting until then.
 #[derive(Debug)]
 pub(super) struct Starting {
     id: String,
@@ -31,7 +31,7 @@ pub(super) struct HookEnd {
     failed: bool,
 }
 
-/// What a hook does.
+/// The action of a hook.
 enum Hook {
     Exec(Vec<String>),
     Http(HttpGet),
@@ -40,8 +40,8 @@ enum Hook {
 }
 
 impl Worker {
-    /// Records that a container's process has started; with a postStart hook,
-    /// the container runs when the hook has succeeded.
+    /// Records that a container's process has started. With a postStart hook, the container runs
+    /// when the hook has succeeded.
     pub(super) fn process_started(&mut self, index: usize, id: String) {
         let since = self.shared.clock.now();
         let lifecycle = self.records[index].container.lifecycle.as_ref();
@@ -64,8 +64,8 @@ impl Worker {
         self.start_probes(index);
     }
 
-    /// Records the start of a container that ended, or is stopped, before its
-    /// postStart hook has ended.
+    /// Records the start of a container that ended, or is being stopped, before its postStart hook
+    /// has ended.
     pub(super) fn finish_start(&mut self, index: usize) {
         if let Some(starting) = self.starting.remove(&index) {
             self.records[index].started(starting.id, starting.since);
@@ -87,7 +87,7 @@ impl Worker {
         }
         if end.is_pre_stop {
             if end.failed {
-                // Without the cause, which may contain secrets.
+                // The cause is omitted, because it may contain secrets.
                 let text = "PreStopHook failed".to_owned();
                 self.note(true, "FailedPreStopHook", text, Some(index));
             }
@@ -105,7 +105,7 @@ impl Worker {
         }
     }
 
-    /// Runs a hook in a task of its own; dropping the task ends the hook.
+    /// Runs a hook in a separate task. Dropping the task ends the hook.
     fn run_hook(&self, index: usize, hook: &LifecycleHandler, is_pre_stop: bool) -> JoinSet<()> {
         let container = &self.records[index].container;
         let name = container.name.clone();
@@ -122,7 +122,7 @@ impl Worker {
             resolve_http(get, container, address, "lifecycle")
         });
         let (shared, inner) = (self.shared.clone(), self.inner.clone());
-        // Events need only this.
+        // Events need only the metadata.
         let pod = Pod {
             metadata: self.pod.metadata.clone(),
             ..Pod::default()

@@ -1,4 +1,4 @@
-//! Forwards the ports of the node that a pod requests, while it runs.
+//! Forwards the ports of the node that a pod requests, while the pod runs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::host_ports;
 /// The ports of the node that are forwarded to a pod.
 #[derive(Debug, Default)]
 pub(super) struct ForwardedPorts {
-    /// Those that could not be opened, or were not tried yet.
+    /// The ports that could not be opened, or were not tried yet.
     missing: Vec<ForwardedPort>,
     retry: Retry,
     /// The messages that were reported.
@@ -18,7 +18,7 @@ pub(super) struct ForwardedPorts {
 }
 
 impl ForwardedPorts {
-    /// Returns when ports are tried again.
+    /// Returns the time at which ports are tried again.
     pub(super) fn due(&self) -> Option<tokio::time::Instant> {
         self.retry.at.filter(|_| !self.missing.is_empty())
     }
@@ -37,7 +37,7 @@ impl Worker {
         self.open_host_ports();
     }
 
-    /// Opens the ports that are not open, and reports those that cannot be opened. The pod runs
+    /// Opens the ports that are not open, and reports ports that cannot be opened. The pod runs
     /// without them.
     pub(super) fn open_host_ports(&mut self) {
         let ports = &mut self.forwarded_ports;
@@ -58,8 +58,8 @@ impl Worker {
         }
     }
 
-    /// Closes the ports once the containers have ended, and before this is reported: the next
-    /// pod may have them.
+    /// Closes the ports after the containers have ended, and before this is reported, because the
+    /// next pod may use the ports then.
     pub(super) async fn close_host_ports(&mut self) {
         let is_deleted = self.pod.metadata.deletion_timestamp.is_some();
         if (self.phase.is_terminal() || is_deleted) && self.running.is_empty() {
@@ -67,7 +67,7 @@ impl Worker {
         }
     }
 
-    /// The same for a pod that was removed without waiting for its end.
+    /// Like [`Self::close_host_ports`], but for a pod that was removed without waiting for its end.
     pub(super) async fn free_host_ports(&mut self) {
         self.forwarded_ports.missing.clear();
         self.shared.host_ports.close(&self.uid).await;

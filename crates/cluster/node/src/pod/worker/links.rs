@@ -6,28 +6,28 @@ use tokio::time::Instant;
 
 use super::Worker;
 
-/// How long after the start of a pod its containers get the variables of the Services that were
-/// listed then. The watch has reported all of them later.
+/// The time after the start of a pod during which its containers get the variables of the Services
+/// that were listed then. After this time, the watch has reported all of them.
 const USE_LIST: Duration = Duration::from_secs(5);
 
-/// Where a pod's variables come from.
+/// The source of a pod's variables.
 #[derive(Debug, Default)]
 pub(super) enum Links {
-    /// They were not read yet.
+    /// The variables were not read yet.
     #[default]
     Unread,
-    /// The list as of the start of the pod.
+    /// The list at the start of the pod.
     Listed {
         at: Instant,
         variables: Arc<[(String, String)]>,
     },
-    /// What the watch of the node has reported.
+    /// The Services that the node's watch has reported.
     Watched,
 }
 
 impl Worker {
-    /// Returns the variables that name the Services of the pod's namespace, unless the pod
-    /// does not want them. When a pod starts, they are those of all Services that exist.
+    /// Returns the variables that name the Services of the pod's namespace, unless the pod disables
+    /// them. At the start of a pod, they include all existing Services.
     pub(super) async fn service_links(&mut self) -> Arc<[(String, String)]> {
         let spec = self.pod.spec.as_ref();
         if spec.is_some_and(|spec| spec.enable_service_links == Some(false)) {

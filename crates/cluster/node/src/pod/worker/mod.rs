@@ -93,18 +93,17 @@ struct Worker {
     policy: Policy,
     records: Vec<Record>,
     running: HashMap<usize, Arc<Process>>,
-    /// Numbers of the current runs of running containers: a message of an
-    /// earlier run is ignored.
+    /// The numbers of the current runs of running containers. Messages of earlier runs are ignored.
     runs: HashMap<usize, u64>,
     started_runs: u64,
     running_since: HashMap<usize, Instant>,
     starting: HashMap<usize, Starting>,
     probes: HashMap<usize, Probes>,
     stops: HashMap<usize, ContainerStop>,
-    /// When a container may start, by the cluster's clock; immediately if absent, never if
-    /// `None`.
+    /// The time at which a container may start, by the cluster's clock; immediately if absent,
+    /// never if `None`.
     due: HashMap<usize, Option<Instant>>,
-    /// When the start of a container is tried again, by the system's clock.
+    /// The time at which the start of a container is tried again, by the system's clock.
     retry_at: HashMap<usize, Instant>,
     config_retry: HashMap<usize, Retry>,
     inner: mpsc::Sender<SubtaskMessage>,
@@ -114,27 +113,27 @@ struct Worker {
     tokens: Arc<Tokens>,
     /// Certificates of the pod, if its volumes have any.
     certificates: Option<Arc<PodCertificates>>,
-    /// Requests and renews them; ends with the worker.
+    /// Requests and renews the certificates; ends with the worker.
     certifier: JoinSet<()>,
     address: Option<Ipv4Addr>,
-    /// Its ports, unless it uses the machine's network.
+    /// The pod's ports, unless the pod uses the machine's network.
     ports: Option<Arc<PodPorts>>,
-    /// The ports of the node that are forwarded to it.
+    /// The ports of the node that are forwarded to the pod.
     forwarded_ports: ForwardedPorts,
     volumes: Option<BTreeMap<String, Prepared>>,
     /// The pod's cgroup.
     cgroup: Option<Arc<Group>>,
-    /// Its limits.
+    /// The pod's limits.
     pod_limits: Limits,
     /// The cgroups of running containers, and their limits.
     groups: HashMap<usize, (Arc<Group>, Limits)>,
-    /// What the node has allocated to the pod.
+    /// The resources that the node has allocated to the pod.
     allocation: Allocation,
     resize: Resize,
     resize_retry: Retry,
     /// The generation whose resources were compared with the allocation.
     compared: Option<i64>,
-    /// Containers that restart to be resized, and whether they have ended.
+    /// Containers that restart to be resized, with true if they have ended.
     resizing: HashMap<usize, bool>,
     /// The process that holds the volumes in memory.
     memory: Option<Process>,
@@ -146,11 +145,11 @@ struct Worker {
     started: Option<Timestamp>,
     stopping: Option<Stopping>,
     reason: Option<(&'static str, String)>,
-    /// Whether it was not admitted to the node.
+    /// True if the pod was not admitted to the node.
     is_rejected: bool,
     phase: Phase,
     released: bool,
-    /// Whether the hook has read the volumes, or need not.
+    /// True if the hook has read the volumes or does not need to.
     collected: bool,
     torn_down: bool,
     conditions: Vec<Value>,
@@ -219,7 +218,7 @@ impl Worker {
         shared.logs.record(KeptPod::of(&pod));
         shared.logs.add_pod(&uid, names);
         let phase = Phase::of(&pod);
-        // The end was reported, so the volumes were read before.
+        // The end was reported, so the volumes were already read.
         let is_over = phase.is_terminal();
         let tokens = Tokens::new(shared.cluster.clone(), &pod).with_clock(shared.clock.clone());
         let certificates = PodCertificates::new(shared.cluster.clone(), &shared.node, &pod);
@@ -284,9 +283,8 @@ impl Worker {
         }
     }
 
-    /// Runs until the object is deleted (returns `true`) or the agent stops. In
-    /// the latter case no messages arrive any more, and the pod's logs must be
-    /// kept.
+    /// Runs until the object is deleted or the agent stops. Returns `true` if the object was
+    /// deleted. If the agent stops, no more messages arrive, and the pod's logs must be kept.
     async fn run_until_removed(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,
@@ -325,7 +323,7 @@ impl Worker {
                 }
                 Some(report) = reports.recv() => self.handle_message(report).await,
                 () = sleep => {}
-                // The resize may fit now.
+                // The resources of the resize may be free now.
                 _ = freed.changed(), if self.resize.pending.is_some() => {}
                 () = clock_sleep => {}
             }
@@ -343,10 +341,10 @@ impl Worker {
             SubtaskMessage::ReadersDropped { index, readers } => {
                 self.readers_dropped(index, readers)
             }
-            // The volumes were removed or are about to be.
+            // The volumes were removed or are about to be removed.
             SubtaskMessage::SourcesChanged | SubtaskMessage::CertificatesChanged
                 if self.phase.is_terminal() => {}
-            // The pod waits for them.
+            // The pod waits for the certificates.
             SubtaskMessage::CertificatesChanged if self.volumes.is_none() => {
                 self.setup_retry = Retry::default();
             }
@@ -383,8 +381,8 @@ impl Worker {
         self.begin_stop(Duration::ZERO);
     }
 
-    /// Stores the changed object. Returns whether files of its volumes may have
-    /// changed, because they contain its metadata.
+    /// Stores the changed object. Returns true if files of its volumes may have changed, because
+    /// they contain its metadata.
     fn updated(&mut self, pod: Pod) -> bool {
         let (before, after) = (&self.pod.metadata, &pod.metadata);
         let has_changed = before.labels != after.labels || before.annotations != after.annotations;
@@ -404,7 +402,7 @@ impl Worker {
         is_due
     }
 
-    /// When the pod's deadline is, by the cluster's clock.
+    /// Returns the pod's deadline, by the cluster's clock.
     fn deadline(&self) -> Option<Instant> {
         let clock = &self.shared.clock;
         let begin = clock.instant();
@@ -414,7 +412,7 @@ impl Worker {
         Some(clock.due(begin, left))
     }
 
-    /// Returns when the task must act without a message, by the cluster's clock.
+    /// Returns the time at which the task must act without a message, by the cluster's clock.
     fn next_due(&self) -> Option<Instant> {
         if self.stopping.is_some() || self.phase.is_terminal() {
             return None;
@@ -425,7 +423,7 @@ impl Worker {
         waits.chain(self.deadline()).min()
     }
 
-    /// Returns when the task must act without a message, by the system's clock.
+    /// Returns the time at which the task must act without a message, by the system's clock.
     fn next_wakeup(&self) -> Option<Instant> {
         let mut times: Vec<Instant> = self.report_retry.at.into_iter().collect();
         times.extend(self.stops.values().filter_map(ContainerStop::due));

@@ -1,4 +1,4 @@
-//! Probes of a running container, and what their results change.
+//! Probes of a running container, and the effects of their results.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 3;
 /// The tasks that probe a container. Dropping them stops the probes.
 #[derive(Debug, Default)]
 pub(super) struct Probes {
-    /// The startup and the liveness probe.
+    /// The startup probe and the liveness probe.
     checks: JoinSet<()>,
     readiness: JoinSet<()>,
 }
@@ -81,7 +81,7 @@ impl Worker {
             kind,
             index,
             run: *run,
-            // Events need only this.
+            // Events need only the metadata.
             pod: Pod {
                 metadata: self.pod.metadata.clone(),
                 ..Pod::default()
@@ -102,8 +102,8 @@ impl Worker {
         });
     }
 
-    /// Ends the probes that could stop the container, which is being stopped.
-    /// The readiness probe continues, as in the kubelet.
+    /// Ends the probes that could stop the container, because it is already being stopped. The
+    /// readiness probe continues, as in the kubelet.
     pub(super) fn end_checks(&mut self, index: usize) {
         if let Some(probes) = self.probes.get_mut(&index) {
             probes.checks.abort_all();
@@ -207,7 +207,7 @@ impl Prober {
         }
     }
 
-    /// Performs the probe; `None` if that is not possible.
+    /// Performs the probe. Returns `None` if the probe cannot be performed.
     async fn attempt(&self) -> Option<bool> {
         let kind = self.kind;
         let (timeout, spawner) = (self.schedule.timeout, &self.shared.spawner);

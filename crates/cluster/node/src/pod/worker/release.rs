@@ -1,4 +1,4 @@
-//! Releases a pod's resources when it is complete and when it is removed.
+//! Releases a pod's resources after it is complete and after it is removed.
 
 use super::Worker;
 use crate::{
@@ -8,8 +8,8 @@ use crate::{
 };
 
 impl Worker {
-    /// Stops updating the files of a completed pod. Its address and names
-    /// remain until the pod is removed, for slower peers.
+    /// Stops updating the files of a completed pod. Its address and names remain for slower peers
+    /// until the pod is removed.
     pub(super) fn retire(&mut self) {
         self.shared.running_containers.removed(&self.uid);
         self.refresher.abort_all();
@@ -20,8 +20,8 @@ impl Worker {
         self.shared.hosts.retire(&self.uid);
     }
 
-    /// Registers the name of a pod that was complete before this agent started:
-    /// a peer that restarts with the agent looks up the name again.
+    /// Registers the name of a pod that was complete before this agent started, because a peer that
+    /// restarts with the agent looks up the name again.
     pub(super) fn keep_name(&mut self) {
         let status = self.pod.status.as_ref();
         let had_address = status.is_some_and(|status| status.pod_ip.is_some());
@@ -33,8 +33,8 @@ impl Worker {
         }
     }
 
-    /// Calls the hook that reads the volumes, once the containers have ended and before this is
-    /// reported: a client that sees the end finds the files.
+    /// Calls the hook that reads the volumes, after the containers have ended and before this is
+    /// reported, so that a client that sees the end finds the files.
     pub(super) async fn collect_files(&mut self) {
         let is_deleted = self.pod.metadata.deletion_timestamp.is_some();
         if (self.phase.is_terminal() || is_deleted) && self.running.is_empty() {
@@ -42,7 +42,7 @@ impl Worker {
         }
     }
 
-    /// The same for a pod that was removed without waiting for its end.
+    /// Like [`Self::collect_files`], but for a pod that was removed without waiting for its end.
     pub(super) async fn collect_files_of_removed(&mut self) {
         if std::mem::replace(&mut self.collected, true) {
             return;
@@ -74,8 +74,8 @@ impl Worker {
         }
     }
 
-    /// Removes the volumes of a completed pod, but only after its end was
-    /// reported: until then, a restarted agent may start its containers again.
+    /// Removes the volumes of a completed pod after its end was reported. Until then, a restarted
+    /// agent may start its containers again.
     pub(super) fn tear_down(&mut self) {
         let is_reported = self.report_retry.at.is_none();
         if self.torn_down || !self.phase.is_terminal() || !self.running.is_empty() || !is_reported {
@@ -86,7 +86,7 @@ impl Worker {
         self.shared.tear_down(&self.uid);
     }
 
-    /// Releases address and names.
+    /// Releases the address and the names.
     pub(super) fn release(&mut self) {
         if self.released {
             return;

@@ -1,4 +1,4 @@
-//! Writes to the API: a pod's status, and the completion of its deletion.
+//! Writes a pod's status to the API, and completes its deletion.
 
 use longshore_client::{DeleteOptions, Patch};
 use serde_json::json;

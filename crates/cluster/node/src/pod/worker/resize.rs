@@ -1,4 +1,5 @@
-//! Resizes a running pod: allocates its resources on the node, and sets those of its containers.
+//! Resizes a running pod: allocates its resources on the node, and changes the resources of its
+//! containers.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::{
 };
 
 impl Worker {
-    /// Returns what is allocated to the pod and its containers.
+    /// Returns the resources that are allocated to the pod and its containers.
     pub(super) fn resources(&self) -> PodResources {
         let spec = self.pod.spec.as_ref();
         spec.map_or_else(PodResources::default, |spec| {
@@ -22,7 +23,7 @@ impl Worker {
         })
     }
 
-    /// Allocates what the node has to provide for an admitted pod.
+    /// Allocates the resources of an admitted pod.
     pub(super) fn admit_resources(&self) {
         let allocated = Allocated::of(&self.resources());
         self.shared.allocations.admit(&self.uid, allocated);
@@ -55,7 +56,7 @@ impl Worker {
                     resize::event_message(text, &self.allocation, &spec, generation, None);
                 self.note(false, "ResizeCompleted", message, None);
             }
-            // Containers restart.
+            // Containers restart, so the resize is not complete.
             Ok(false) => {}
             Err(error) => {
                 let known =
@@ -73,11 +74,11 @@ impl Worker {
         }
     }
 
-    /// Allocates what the spec asks for, if it fits.
+    /// Allocates the resources of the spec if the node has them.
     fn allocate_resize(&mut self, spec: &PodSpec, generation: i64) {
         let desired = Allocation::of_spec(spec);
         if desired.is_same(&self.allocation) {
-            // The notation may differ.
+            // Only the notation may differ.
             self.allocation = desired;
             self.resize.pending = None;
             return;
@@ -117,12 +118,12 @@ impl Worker {
         }
     }
 
-    /// Gives the running containers their allocated resources. Returns whether all have them.
+    /// Gives the running containers their allocated resources. Returns true if all have them.
     async fn set_resources(&mut self) -> Result<bool, String> {
         let mut running: Vec<usize> = self.running.keys().copied().collect();
         running.sort_unstable();
         let mut in_place = Vec::new();
-        // A container that restarts has the resources when it runs again.
+        // A container that restarts gets its resources with the next run.
         let mut is_complete = self.resizing.is_empty();
         for index in running {
             let record = &self.records[index];
@@ -158,8 +159,8 @@ impl Worker {
         self.stop_container(index, self.grace(), text);
     }
 
-    /// Writes the limits of the pod and of containers. A group never has more than the group
-    /// that contains it: the pod's limits are raised first and lowered last.
+    /// Writes the limits of the pod and of containers. A group never has more than the group that
+    /// contains it, so the pod's limits are raised first and lowered last.
     async fn set_limits(&mut self, containers: &[usize]) -> Result<(), String> {
         let Some(pod) = self.cgroup.clone() else {
             return Ok(());
@@ -189,7 +190,7 @@ impl Worker {
             }
             pod.set(&after).map_err(text)
         };
-        // The kernel may reclaim memory.
+        // Runs on a thread, because the kernel may have to reclaim memory.
         let result = pod_threads::run(set).await;
         result.map_err(|error| error.to_string())??;
         self.pod_limits = after;
@@ -198,7 +199,7 @@ impl Worker {
     }
 }
 
-/// Checks that a group does not already use more memory than its new limit.
+/// Checks that the memory usage of a group is not above its new limit.
 fn check_memory(what: &str, group: &Group, before: &Limits, after: &Limits) -> Result<(), String> {
     let Some(limit) = after.memory else {
         return Ok(());

@@ -23,7 +23,7 @@ use crate::{
     volumes::{self, Prepared},
 };
 
-/// An event reports volumes that take longer than this.
+/// The time after which an event reports that volumes are not ready.
 const SLOW: Duration = Duration::from_secs(5);
 
 fn slow(pod: &Pod) -> String {
@@ -41,7 +41,7 @@ fn slow(pod: &Pod) -> String {
 }
 
 impl Worker {
-    /// Prepares address, hosts file and volumes; returns whether all are ready.
+    /// Prepares the address, hosts file and volumes. Returns true if all are ready.
     pub(super) async fn set_up(&mut self) -> bool {
         if self.volumes.is_some() {
             return true;
@@ -187,7 +187,7 @@ impl Worker {
         let certificates = self.certificates.as_ref();
         let certificates = certificates.map(|all| all.current()).unwrap_or_default();
         let (pod, claims) = (self.pod.clone(), self.claims.clone());
-        // A file system that does not answer must hold up this pod only.
+        // A file system that does not answer must block only this pod.
         let mut preparing = pin!(pod_threads::run(move || {
             let inputs = volumes::Inputs {
                 pod: &pod,
@@ -212,19 +212,19 @@ impl Worker {
         prepared.map_err(|error| failed(&error))
     }
 
-    /// The owner of the files that the node creates for the pod.
+    /// Returns the owner of the files that the node creates for the pod.
     fn owner(&self) -> security::Owner {
         let shared = &self.shared;
         security::owner(&self.pod, &shared.agent_privileges, &shared.image_users)
     }
 
-    /// Whether this owner is the agent's own user.
+    /// Returns true if this owner is the agent's own user.
     fn owns_files(&self) -> bool {
         let shared = &self.shared;
         fill::is_agents_own(&self.pod, &shared.agent_privileges, &shared.image_users)
     }
 
-    /// Mounts the volumes in memory, where this is possible.
+    /// Mounts the volumes in memory if this is possible.
     async fn hold_memory(&mut self, volumes: &Path) -> Result<(), (&'static str, String)> {
         let features = self.shared.spawner.features();
         if self.memory.is_some() || !features.has_mounts() || features.has_user_namespace() {
@@ -240,8 +240,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Populates new volumes through the hook, if file ownership makes no
-    /// difference to the containers.
+    /// Populates new volumes through the hook if file ownership makes no difference to the
+    /// containers.
     async fn fill_volumes(&self, names: Vec<String>, folder: &Path) {
         let Some(fill) = self.shared.fill_volumes.clone() else {
             return;
@@ -266,8 +266,8 @@ impl Worker {
         }
     }
 
-    /// Adds the certificate and the token of the volume through which clients find the API. If
-    /// the API server issues no tokens, it has none.
+    /// Adds the certificate and the token of the volume through which clients find the API. Without
+    /// token support in the API server, the volume has no token.
     async fn account_files(
         &self,
         sources: &mut Sources,

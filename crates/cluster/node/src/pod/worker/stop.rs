@@ -1,5 +1,5 @@
-//! Stops containers: the preStop hook, TERM, the grace period, KILL. Of a pod's
-//! containers, sidecars end last.
+//! Stops containers: the preStop hook, TERM, the grace period, KILL. Sidecars are the last
+//! containers of a pod to end.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
 use super::{Role, SubtaskMessage, Worker, unkillable::EXPECTED_END};
 
-/// Substitute for "never" in timers: an `Instant` has a maximum, and a grace
-/// period can be any number in a manifest.
+/// A substitute for "never" in timers, because an `Instant` has a maximum and a grace period can be
+/// any number in a manifest.
 pub(super) const FAR_FUTURE: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
 
 /// Adds a duration to the current time without overflow.
@@ -22,7 +22,7 @@ pub(super) const STOP_GRACE: Duration = Duration::from_secs(1);
 /// in the kubelet.
 const MINIMUM_GRACE: Duration = Duration::from_secs(2);
 
-/// Until when the pod's containers are being stopped.
+/// The time until which the pod's containers may end.
 #[derive(Debug)]
 pub(super) struct Stopping {
     pub(super) kill_at: Instant,
@@ -34,7 +34,7 @@ pub(super) struct ContainerStop {
     kill_at: Instant,
     step: StopStep,
     killed_at: Option<Instant>,
-    /// Whether the container had to wait for TERM.
+    /// True if the container had to wait for TERM.
     waited: bool,
     /// The task of the preStop hook.
     hook: JoinSet<()>,
@@ -48,12 +48,12 @@ enum StopStep {
     Turn,
     Terminated,
     Killed,
-    /// It did not end.
+    /// An event has reported that the container did not end.
     Reported,
 }
 
 impl ContainerStop {
-    /// Returns when the next step is due at the latest.
+    /// Returns the latest time of the next step.
     pub(super) fn due(&self) -> Option<Instant> {
         match self.step {
             StopStep::Reported => None,
@@ -168,8 +168,8 @@ impl Worker {
         }
     }
 
-    /// Whether no container runs that must end before this one: sidecars end
-    /// after the main containers and the sidecars that started later.
+    /// Returns true if no container runs that must end before this one. Sidecars end after the main
+    /// containers and the sidecars that started later.
     fn is_turn_to_terminate(&self, index: usize) -> bool {
         let pod_stops = self.stopping.is_some();
         if self.records[index].role != Role::Sidecar || !pod_stops {

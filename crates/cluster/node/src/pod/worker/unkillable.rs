@@ -1,4 +1,4 @@
-//! Processes that do not end although they were killed. Their pod stays until they have ended.
+//! Processes that do not end although they were killed. Their pod remains until they have ended.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     pod_threads,
 };
 
-/// After this time, an event says why a container that was killed has not ended.
+/// The time after which an event reports why a killed container has not ended.
 pub(super) const EXPECTED_END: Duration = Duration::from_secs(5);
 /// Interval of checks whether the processes of an earlier agent have ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -31,7 +31,7 @@ impl Worker {
         }
     }
 
-    /// Says why a container that was killed has not ended.
+    /// Reports why a killed container has not ended.
     pub(super) fn report_unkillable(&self, index: usize) {
         let (Some(process), record) = (self.running.get(&index), &self.records[index]) else {
             return;
@@ -63,8 +63,8 @@ impl Worker {
         });
     }
 
-    /// Waits for the processes of an earlier agent, which were killed with it. Returns whether the
-    /// pod was removed meanwhile; `None` if no messages arrive any more.
+    /// Waits for the processes of an earlier agent, which were killed with the agent. Returns true
+    /// if the pod was removed in the meantime, or `None` if no more messages arrive.
     pub(super) async fn wait_for_earlier_processes(
         &mut self,
         messages: &mut mpsc::UnboundedReceiver<Message>,

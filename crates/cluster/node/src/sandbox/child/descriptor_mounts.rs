@@ -73,7 +73,7 @@ fn ok_if_exists(result: Result<(), Errno>) -> Result<(), Errno> {
     }
 }
 
-/// Mounts what is at the end of `from` also at the end of `at`.
+/// Mounts the end of `from` also at the end of `at`.
 pub(super) fn attach(
     from: &Walk,
     at: &Walk,
@@ -194,7 +194,7 @@ fn open(path: &CStr) -> Result<OwnedFd, c_int> {
     opened.map_err(Errno::raw_os_error)
 }
 
-/// Opens the next component; `LOOP` for a symbolic link.
+/// Opens the next component. Returns `LOOP` for a symbolic link.
 fn step(folder: &impl AsFd, name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = rustix::fs::openat(folder, name, flags, Mode::empty())?;

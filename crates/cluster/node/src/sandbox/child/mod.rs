@@ -1,15 +1,14 @@
 //! The code between `clone` and the start of the container's init.
 //!
-//! The agent is a multithreaded process, so the child may only make system
-//! calls: no allocation, no locks, no panics. Everything it needs is computed
-//! before, in [`Program`]. The child uses the agent's memory, so
-//! containers must not see it: it is alone in its new namespaces, or outside
-//! the PID namespace that it enters, until it executes the init (`init/`),
-//! which contains nothing of the agent. The thread that starts it waits until then.
+//! The agent is a multithreaded process, so the child may only make system calls: no allocation, no
+//! locks, no panics. Everything it needs is computed before, in [`Program`]. The child uses the
+//! agent's memory, so containers must not see it: until the child executes the init (`init/`),
+//! which contains nothing of the agent, it is alone in its new namespaces, or outside the PID
+//! namespace that it enters. The thread that starts the child waits until then.
 //!
-//! The init joins the container's cgroup, not the child: when the kernel kills all processes of a
-//! cgroup for lack of memory (`memory.oom.group`), it also kills every process that shares memory
-//! with one of them, which would be the agent.
+//! The init joins the container's cgroup instead of the child. When the kernel kills all processes
+//! of a cgroup for lack of memory (`memory.oom.group`), it also kills every process that shares
+//! memory with one of them, which would be the agent.
 #![allow(unsafe_code)]
 
 mod descriptor_mounts;
@@ -42,8 +41,8 @@ pub(super) use strings::{Strings, c_string};
 pub(super) use system::Stack;
 use system::{INIT, LISTEN, check, errno, exit, fail, fail_on, fork_into, start_with_memory};
 
-/// The signal that makes a container's init kill everything that the command
-/// started, and exit; used if there is no PID namespace for that.
+/// The signal that makes a container's init kill all processes of the command and exit. Used
+/// without a PID namespace, which would do this.
 pub(super) const KILL_ALL: c_int = libc::SIGIO;
 
 /// Starts the container's init, and waits until it is executed or has failed to start. All signals
@@ -60,8 +59,8 @@ pub(super) fn start(program: &Program, stack: &mut Stack) -> Result<libc::pid_t,
     if pid == -1 { Err(errno()) } else { Ok(pid) }
 }
 
-/// Runs `steps` in a child in new namespaces, to find out what the kernel
-/// allows. Returns 0, or the errno of the first step that failed.
+/// Runs `steps` in a child in new namespaces to test what the kernel allows. Returns 0, or the
+/// errno of the first step that failed.
 pub(super) fn try_steps(program: &Program) -> c_int {
     // SAFETY: the child only makes system calls and exits.
     let pid = unsafe { fork_into(program.namespaces) };
@@ -111,10 +110,11 @@ pub(super) fn block_signals() {
     }
 }
 
-/// The first process of the container: sets up the file system view, gives up
-/// privileges, and executes the init, which starts the command.
+/// Runs as the first process of the container: sets up the file system view, gives up privileges,
+/// and executes the init, which starts the command.
 fn become_init(program: &Program) -> ! {
-    // Before the other steps, because a change of user resets the parent-death signal set below.
+    // Done before the other steps, because a change of user resets the parent-death signal set
+    // below.
     let entered = enter(program);
     let on_parent_death = if program.has_own_processes() {
         libc::SIGKILL

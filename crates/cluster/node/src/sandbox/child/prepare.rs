@@ -8,8 +8,8 @@ use super::{
     system::{CGROUPS, ERRORS, INIT, LISTEN, MAX_CGROUPS, check, write_file},
 };
 
-/// Enters the namespaces of an existing container; later children are in its
-/// PID namespace. Or copies the mounts of another process.
+/// Enters the namespaces of an existing container, so that later children are in its PID namespace,
+/// or copies the mounts of another process.
 pub(super) fn enter(program: &Program) -> Result<(), c_int> {
     if let Some(process) = program.mounts_of {
         // SAFETY: a descriptor that the spawning thread holds, and flags.
@@ -29,7 +29,7 @@ pub(super) fn enter(program: &Program) -> Result<(), c_int> {
 /// listener to 5, the files of cgroups to 6 and up, and closes all other descriptors.
 ///
 /// # Errors
-/// The system has no descriptors left. The sources have not been changed.
+/// The system has no descriptors left. The sources are unchanged.
 pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     let mut high = [0; CGROUPS as usize + MAX_CGROUPS];
     let [input, output, error] = program.streams;
@@ -40,7 +40,7 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     let descriptors = descriptors.iter().chain(&program.cgroups);
     let mut count = 0;
     for (slot, descriptor) in high.iter_mut().zip(descriptors) {
-        // Move all away first: a source may be at the number of another target.
+        // All descriptors are moved first, because a source may be at the number of another target.
         // SAFETY: duplicates an open descriptor, to a number above all targets.
         *slot = unsafe { libc::fcntl(*descriptor, libc::F_DUPFD, CGROUPS + MAX_CGROUPS as RawFd) };
         check(*slot)?;
@@ -67,8 +67,8 @@ pub(super) fn move_descriptors(program: &Program) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Whether the agent died before this process set its parent-death signal: in
-/// that case the error pipe has no reader.
+/// Returns true if the agent died before this process set its parent-death signal. The error pipe
+/// then has no reader.
 pub(super) fn agent_is_gone() -> bool {
     let mut poll = libc::pollfd {
         fd: ERRORS,

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 use super::{program::Limits, stage::Stage, system::check};
 
-/// Gives up what `limits` specifies, for this process and all its descendants.
+/// Gives up the privileges in `limits`, for this process and all its descendants.
 pub(super) fn give_up(limits: &Limits) -> Result<(), (Stage, c_int)> {
     if let Some(groups) = &limits.groups {
         // A raw system call, because libc's function would signal threads that
@@ -33,7 +33,7 @@ pub(super) fn give_up(limits: &Limits) -> Result<(), (Stage, c_int)> {
         let result = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
         check(result).map_err(|error| (Stage::NoNewPrivileges, error))?;
     }
-    // Install the filter before dropping capabilities, one of which it needs.
+    // The filter is installed before capabilities are dropped, because it needs one of them.
     if !limits.system_calls.is_empty() {
         filter(&limits.system_calls).map_err(|error| (Stage::SystemCalls, error))?;
     }

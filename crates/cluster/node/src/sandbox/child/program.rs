@@ -7,8 +7,8 @@ use std::{
 
 use super::{step::Step, strings::Strings};
 
-/// What the child gives up, for itself and all its descendants, before it
-/// executes the init.
+/// The privileges that the child gives up, for itself and all its descendants, before it executes
+/// the init.
 #[derive(Default)]
 pub(in crate::sandbox) struct Limits {
     /// The supplementary groups.
@@ -21,9 +21,9 @@ pub(in crate::sandbox) struct Limits {
     pub(in crate::sandbox) capabilities: Option<u64>,
 }
 
-/// How the child asks the agent about system calls.
+/// The connection over which the child asks the agent about system calls.
 pub(in crate::sandbox) struct Listener {
-    /// The socket over which to send the listener.
+    /// The socket over which the listener is sent.
     pub(in crate::sandbox) socket: RawFd,
     /// The filter that selects the calls.
     pub(in crate::sandbox) filter: Vec<libc::sock_filter>,
@@ -33,11 +33,11 @@ pub(in crate::sandbox) struct Listener {
 pub(in crate::sandbox) struct Program {
     /// `CLONE_NEW…` flags; 0 for none.
     pub(in crate::sandbox) namespaces: c_int,
-    /// The existing container to run in: a descriptor of its init, and which of
-    /// its namespaces to enter.
+    /// The existing container to run in: a descriptor of its init, and the flags of the namespaces
+    /// to enter.
     pub(in crate::sandbox) enter: Option<(RawFd, c_int)>,
-    /// The process whose mounts the new mount namespace begins with, instead of the agent's:
-    /// a descriptor.
+    /// A descriptor of the process whose mounts the new mount namespace starts with, instead of the
+    /// agent's.
     pub(in crate::sandbox) mounts_of: Option<RawFd>,
     /// Files through which the init joins cgroups; at most `MAX_CGROUPS`.
     pub(in crate::sandbox) cgroups: Vec<RawFd>,
@@ -61,7 +61,8 @@ pub(in crate::sandbox) struct Program {
 }
 
 impl Program {
-    /// The init in the agent's own namespaces, with these arguments and descriptors.
+    /// Returns the program that runs the init in the agent's own namespaces, with these arguments
+    /// and descriptors.
     pub(in crate::sandbox) fn of_init(
         init: RawFd,
         arguments: Vec<CString>,
@@ -87,20 +88,19 @@ impl Program {
         }
     }
 
-    /// Whether the child creates a PID namespace.
+    /// Returns true if the child creates a PID namespace.
     pub(in crate::sandbox) fn has_own_processes(&self) -> bool {
         self.namespaces & libc::CLONE_NEWPID != 0
     }
 
-    /// Whether the init kills the processes that the command leaves behind,
-    /// because there is no PID namespace for that. In an existing container,
-    /// its own init does so.
+    /// Returns true if the init kills the processes that the command leaves behind, because no PID
+    /// namespace does so. In an existing container, its own init does so.
     pub(in crate::sandbox) fn kills_leftovers(&self) -> bool {
         !self.has_own_processes() && self.enter.is_none_or(|(_, namespaces)| namespaces == 0)
     }
 
-    /// Whether the command gets its own session. Without a PID namespace it
-    /// only gets a process group, which the init kills.
+    /// Returns true if the command gets its own session. Without a PID namespace, it only gets a
+    /// process group, which the init kills.
     pub(in crate::sandbox) fn has_session(&self) -> bool {
         self.has_own_processes() || self.enter.is_some()
     }

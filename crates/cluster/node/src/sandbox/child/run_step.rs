@@ -48,7 +48,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
         }
         Step::File { at } => {
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_CLOEXEC;
-            // SAFETY: as above; the new descriptor is closed at once.
+            // SAFETY: as above. The new descriptor is closed immediately.
             let file = unsafe { libc::open(at.as_ptr(), flags, 0o644) };
             check(file)?;
             // SAFETY: closes the descriptor opened above.
@@ -84,7 +84,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             Ok(())
         }
         Step::Detach { at } => {
-            // A user namespace does not allow to detach mounts of the machine; they are covered.
+            // A user namespace cannot detach mounts of the machine, but they are covered.
             // SAFETY: a C string that outlives the call.
             unsafe { libc::umount2(at.as_ptr(), libc::MNT_DETACH) };
             Ok(())
@@ -94,7 +94,7 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
             Ok(())
         }
         Step::Protect { at } => {
-            // This kernel may not have that part of /proc.
+            // This kernel may lack that part of /proc.
             if mount(at.as_ptr(), at, none, libc::MS_BIND | libc::MS_REC, none).is_ok() {
                 remount_read_only(at)?;
             }
@@ -131,8 +131,8 @@ pub(super) fn run_step(step: &Step) -> Result<(), c_int> {
     }
 }
 
-/// Hides a file behind `/dev/null`, or a directory behind an empty one. Skips
-/// what does not exist or cannot be hidden in a user namespace.
+/// Hides a file behind `/dev/null`, or a directory behind an empty one. Skips files that do not
+/// exist or cannot be hidden in a user namespace.
 fn mask(at: &CStr) {
     let none = ptr::null();
     let nothing = c"/dev/null".as_ptr();

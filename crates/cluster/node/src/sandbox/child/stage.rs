@@ -1,4 +1,4 @@
-//! The stages of a start, to report which one failed.
+//! The stages of a start, to report the stage that failed.
 
 /// The stage of a start that failed; sent through the error pipe as a number.
 /// `init/main.rs` uses the same numbers.

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 
-/// One step of setting up the container's file system view.
+/// A step of setting up the container's file system view.
 #[derive(Debug)]
 pub(in crate::sandbox) enum Step {
     Private,

@@ -28,7 +28,7 @@ impl Strings {
     }
 }
 
-/// Converts text to a C string; an error if it contains a zero byte.
+/// Converts text to a C string. Returns an error if the text contains a zero byte.
 pub(in crate::sandbox) fn c_string(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }

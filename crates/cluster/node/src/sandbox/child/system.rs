@@ -35,13 +35,14 @@ pub(super) fn errno() -> c_int {
 /// The child may only make system calls until it executes a program or exits.
 pub(super) unsafe fn fork_into(namespaces: c_int) -> libc::pid_t {
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
-    // SAFETY: without CLONE_VM and with a null stack this is a fork: the child
-    // has a copy of the memory and continues on the same stack.
+    // SAFETY: without CLONE_VM and with a null stack, this is a fork: the child has a copy of the
+    // memory and continues on the same stack.
     unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) as libc::pid_t }
 }
 
-/// The stack of a child that uses this process's memory. What the child calls needs far less. If
-/// it needed more, it would end at the guard below the stack, and not overwrite other memory.
+/// The stack of a child that uses this process's memory. The child's functions need far less. If
+/// they needed more, the guard below the stack would end the child before it overwrites other
+/// memory.
 pub(in crate::sandbox) struct Stack(*mut c_void);
 
 const STACK_BYTES: usize = 256 << 10;
@@ -71,7 +72,8 @@ impl Stack {
         }
     }
 
-    /// Its upper end, which is aligned as the ABI requires. Stacks grow downwards.
+    /// Returns the upper end of the stack, which is aligned as the ABI requires. Stacks grow
+    /// downwards.
     fn top(&mut self) -> *mut c_void {
         self.0.wrapping_byte_add(GUARD_BYTES + STACK_BYTES)
     }
@@ -86,13 +88,13 @@ impl Drop for Stack {
 }
 
 /// Runs `child` in a process with new namespaces that uses this process's memory, and waits until
-/// it executes a program or exits. A fork instead copies the page tables, and each page that this
-/// process writes next: with a large cluster, that takes longer than the start of a program.
-/// Returns the pid, or -1.
+/// it executes a program or exits. A fork would copy the page tables, and each page that this
+/// process writes next, which takes longer than the start of a program in a process with a large
+/// cluster. Returns the pid, or -1.
 ///
 /// # Safety
-/// All signals are blocked in this thread. `child` only makes system calls, and `argument` is what
-/// it expects.
+/// All signals are blocked in this thread. `child` only makes system calls, and `argument` is the
+/// value that it expects.
 pub(super) unsafe fn start_with_memory(
     namespaces: c_int,
     stack: &mut Stack,
@@ -100,8 +102,8 @@ pub(super) unsafe fn start_with_memory(
     argument: *mut c_void,
 ) -> libc::pid_t {
     let flags = namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-    // SAFETY: the child has a stack of its own. It shares this thread's errno, which this thread
-    // does not use meanwhile, because it waits.
+    // SAFETY: the child has its own stack. It shares this thread's errno, which this thread does
+    // not use in the meantime, because it waits.
     unsafe { libc::clone(child, stack.top(), flags, argument) }
 }
 
@@ -120,7 +122,7 @@ pub(super) fn fail(stage: Stage, index: usize, error: c_int) -> ! {
     fail_on(ERRORS, stage, index, error)
 }
 
-/// Reports over this descriptor what failed, and ends.
+/// Reports the failed stage over this descriptor, and ends.
 pub(super) fn fail_on(errors: RawFd, stage: Stage, index: usize, error: c_int) -> ! {
     let mut record = [0u8; 12];
     record[..4].copy_from_slice(&(stage as u32).to_ne_bytes());

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 const V4_SIZE: usize = 8;
 const V6_SIZE: usize = 24;
 
-/// Reads a socket address; `None` for other families than IPv4 and IPv6.
+/// Reads a socket address. Returns `None` for families other than IPv4 and IPv6.
 pub(super) fn read(bytes: &[u8]) -> Option<SocketAddr> {
     let family = i32::from(u16::from_ne_bytes(bytes.first_chunk().copied()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -24,8 +24,8 @@ pub(super) fn read(bytes: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// Whether a server at this address would share it with other pods: all addresses, or
-/// that of the machine.
+/// Returns true if a server at this address would share it with other pods, because it is the
+/// address of all interfaces or of the machine.
 fn is_shared(ip: IpAddr) -> bool {
     let v4 = |ip: Ipv4Addr| ip.is_unspecified() || ip == Ipv4Addr::LOCALHOST;
     match ip {
@@ -37,9 +37,8 @@ fn is_shared(ip: IpAddr) -> bool {
     }
 }
 
-/// Returns the pod's own address in place of an address that pods share, in the same family;
-/// `None` if the address is to be used as it is. A port that the kernel chooses conflicts with
-/// no other.
+/// Returns the pod's own address in place of an address that pods share, in the same family, or
+/// `None` if the address does not change. A port that the kernel chooses has no conflicts.
 pub(super) fn own(address: SocketAddr, pod: Ipv4Addr) -> Option<SocketAddr> {
     if address.port() == 0 || !is_shared(address.ip()) {
         return None;

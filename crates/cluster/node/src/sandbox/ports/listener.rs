@@ -1,4 +1,4 @@
-//! The system calls on a container's seccomp listener that the agent makes itself: none of them
+//! The system calls on a container's seccomp listener that the agent makes itself. None of them
 //! waits.
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ pub(super) fn is_over(listener: &OwnedFd) -> bool {
     ready > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
-/// Receives a descriptor that was sent over a socket before; does not wait.
+/// Receives a descriptor that was already sent over a socket. Does not wait.
 pub(super) fn received_descriptor(socket: &OwnedFd) -> io::Result<OwnedFd> {
     let mut byte = 0_u8;
     let mut part = libc::iovec {

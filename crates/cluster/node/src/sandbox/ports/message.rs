@@ -9,15 +9,15 @@ use super::address;
 pub(super) const SIZE: usize = 12 + ADDRESS_SIZE;
 const ADDRESS_SIZE: usize = 128;
 
-/// A message of the process.
+/// A message from the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Message {
     /// A container binds a socket to this address.
     Bind(SocketAddr),
     /// A container connects a socket to this address.
     Connect(SocketAddr),
-    /// A socket was bound as the agent has said, with this error number, or 0, and has this
-    /// address now.
+    /// A socket was bound as the agent requested, with this error number or 0, and has this address
+    /// now.
     Bound(i32, Option<SocketAddr>),
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Answer {
     Continue,
     /// The call was executed, with this error number, or 0.
     Done(i32),
-    /// The call is executed with this address.
+    /// The process executes the call with this address.
     Execute(SocketAddr),
 }
 
@@ -81,7 +81,7 @@ fn encode(address: SocketAddr) -> Vec<u8> {
     match address.ip() {
         IpAddr::V4(ip) => bytes.extend(ip.octets()),
         IpAddr::V6(ip) => {
-            // Between a flow and a scope of 0.
+            // Zeros between a flow and a scope.
             bytes.extend([0; 4]);
             bytes.extend(ip.octets());
         }

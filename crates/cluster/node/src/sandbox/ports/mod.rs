@@ -1,15 +1,15 @@
-//! The ports of a pod. Pods share the machine's network, but a server of a pod that listens
-//! on all addresses, or on 127.0.0.1, listens on the pod's own address instead, so that the
-//! servers of two pods may use the same port, as in other clusters. A connection of the pod to
-//! 127.0.0.1 reaches its own server if there is one at that port, otherwise the machine's. A
-//! connection to the cluster's DNS server reaches it where it listens, if port 53 cannot be used.
+//! The ports of a pod. Pods share the machine's network. A server of a pod that listens on all
+//! addresses or on 127.0.0.1 listens on the pod's own address instead, so that the servers of two
+//! pods can use the same port, as in other clusters. A connection of the pod to 127.0.0.1 goes to
+//! the pod's own server at this port, or to the machine's if the pod has none. A connection to the
+//! cluster's DNS server goes to its actual port if port 53 cannot be used.
 //!
 //! The kernel asks about each `bind` and `connect` of a container (seccomp user notification). A
-//! process of its own for each container (`init/ports.rs`) receives the question, asks the agent
-//! for the address, and executes the call on its copy of the socket if the address is another one,
-//! but no call that the kernel would refuse. The kernel executes all other calls. The agent
-//! touches nothing of a container, whose memory may be a file that never answers. This does not
-//! protect anything: a program can avoid it.
+//! separate process for each container (`init/ports.rs`) receives the question and asks the agent
+//! for the address. If the address differs, the process executes the call on its copy of the socket
+//! unless the kernel would deny the call. The kernel executes all other calls. The agent accesses
+//! nothing of a container, whose memory may be a file that never answers. This is not a security
+//! boundary, because a program can avoid it.
 
 mod address;
 mod listener;
@@ -27,21 +27,21 @@ pub(super) use supervisor::{StartAnswering, supervise};
 
 use crate::dns::Redirect;
 
-/// The ports at which the servers of a pod listen on its own address, and where it finds the
+/// The ports at which the servers of a pod listen on its own address, and the address of the
 /// cluster's DNS server.
 #[derive(Debug)]
 pub(crate) struct PodPorts {
-    /// `None` for the machine's network.
+    /// The pod's address. `None` for the machine's network.
     address: Option<Ipv4Addr>,
     redirect: Option<Redirect>,
     bound: Mutex<HashSet<u16>>,
-    /// The ports of ::1 at which servers that take no IPv4 connections listen, by the port that
-    /// they asked for: pods have no IPv6 address.
+    /// The ports of ::1 at which servers without IPv4 connections listen, by the ports that they
+    /// requested, because pods have no IPv6 address.
     ipv6_only: Mutex<HashMap<u16, u16>>,
 }
 
 impl PodPorts {
-    /// The ports of a pod with this address, and the connections to redirect.
+    /// Creates the ports of a pod with this address, and the redirection of connections.
     pub(crate) fn new(address: Option<Ipv4Addr>, redirect: Option<Redirect>) -> Self {
         Self {
             address,
@@ -51,21 +51,21 @@ impl PodPorts {
         }
     }
 
-    /// Returns where a server listens instead of at `address`; `None` if the address is to be
-    /// used as it is.
+    /// Returns the address at which a server listens instead of `address`, or `None` if the address
+    /// does not change.
     fn listener(&self, address: SocketAddr) -> Option<SocketAddr> {
         address::own(address, self.address?)
     }
 
-    /// Returns where a server that takes no IPv4 connections listens instead of at `port`: at a
-    /// port of ::1 that the kernel chooses, or the one that it chose for this port before, so
+    /// Returns the address at which a server without IPv4 connections listens instead of at `port`.
+    /// This is a port of ::1 that the kernel chooses or has chosen for the same port before, so
     /// that a second server of the pod finds it in use.
     fn ipv6_only_listener(&self, port: u16) -> SocketAddr {
         let chosen = self.ipv6_only.lock().get(&port).copied();
         SocketAddr::from((Ipv6Addr::LOCALHOST, chosen.unwrap_or(0)))
     }
 
-    /// Returns the destination of a connection instead of `address`.
+    /// Returns the destination of a connection to `address`.
     fn destination(&self, address: SocketAddr) -> Option<SocketAddr> {
         let redirected = self
             .redirect

@@ -1,4 +1,4 @@
-//! Answers the calls of a container, through a process that touches the container for the agent.
+//! Answers the calls of a container, through a process that accesses the container for the agent.
 
 use std::{
     io,
@@ -23,13 +23,13 @@ use crate::sandbox::{
     process::{Process, Supervision},
 };
 
-/// When the process is started again after it has ended before the container.
+/// The delay before the process is started again if it ended before the container.
 const RESTART: Duration = Duration::from_millis(100);
 
 /// Starts processes that answer calls.
 pub(in crate::sandbox) trait StartAnswering: Send + Sync + 'static {
-    /// Starts a process that has the far end of a socket, and the listener. `None` if the agent
-    /// ends.
+    /// Starts a process with the far end of a socket and with the listener. Returns `None` if the
+    /// agent ends.
     fn start(
         &self,
         socket: OwnedFd,
@@ -41,8 +41,8 @@ pub(in crate::sandbox) trait StartAnswering: Send + Sync + 'static {
 /// processes have ended. The process that answers starts with the first call.
 ///
 /// # Errors
-/// Kind `WouldBlock`: the container has sent no listener, because the kernel has none. After
-/// any other error, the kernel refuses the container's calls.
+/// Kind `WouldBlock`: the container has sent no listener, because the kernel has none. After any
+/// other error, the kernel denies the container's calls.
 pub(in crate::sandbox) fn supervise(
     socket: &OwnedFd,
     ports: Arc<PodPorts>,
@@ -51,7 +51,7 @@ pub(in crate::sandbox) fn supervise(
     let listener = received_descriptor(socket)?;
     let first = register(listener.try_clone()?, Interest::READABLE)?;
     let task = tokio::spawn(async move {
-        // The first call, or the end.
+        // Waits for the first call or for the end.
         let _ = first.readable().await;
         drop(first);
         while !is_over(&listener) {
@@ -107,12 +107,12 @@ async fn answer(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Binding {
     address: SocketAddr,
-    /// True if the socket takes no IPv4 connections.
+    /// True if the socket accepts no IPv4 connections.
     is_ipv6_only: bool,
 }
 
 impl PodPorts {
-    /// Decides about a call of a container, and the result of one.
+    /// Decides how to answer a container's call, or the result of an executed call.
     pub(super) fn answer(&self, message: Message, binding: &mut Option<Binding>) -> Answer {
         match message {
             Message::Bind(asked) => {
@@ -148,7 +148,7 @@ impl PodPorts {
                     self.ipv6_only.lock().insert(port, chosen.port());
                 }
             }
-            // A socket that takes no IPv4 connections cannot have the pod's address.
+            // A socket that accepts no IPv4 connections cannot have the pod's address.
             libc::EINVAL if tried.address.is_ipv6() && !tried.is_ipv6_only => {
                 *next = Some(Binding {
                     is_ipv6_only: true,
@@ -156,8 +156,8 @@ impl PodPorts {
                 });
                 return Answer::Execute(self.ipv6_only_listener(port));
             }
-            // A socket that has an address, and a socket of another network namespace, cannot
-            // have the pod's address.
+            // A socket that has an address, or a socket of another network namespace, cannot have
+            // the pod's address.
             libc::EINVAL | libc::EADDRNOTAVAIL => return Answer::Continue,
             _ => {}
         }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(answer(all), own);
         assert_eq!(answer(Message::Bound(0, None)), Answer::Done(0));
         assert_eq!(answer(local), own);
-        // A result of no call.
+        // A result without a call.
         assert_eq!(answer(Message::Bound(0, None)), Answer::Continue);
 
         let six = Message::Bind(address("[::]:90"));
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(answer(chosen), Answer::Done(0));
         let local = Message::Connect(address("[::1]:90"));
         assert_eq!(answer(local), Answer::Execute(address("[::1]:45678")));
-        // A socket that has an address already.
+        // The socket has an address already.
         assert_eq!(
             answer(six),
             Answer::Execute(address("[::ffff:127.16.0.9]:90"))

@@ -1,20 +1,20 @@
-//! Shows a container its own cgroup at the usual path, and not the machine's cgroups, as container
-//! runtimes do.
+//! Shows a container its own cgroup at the usual path instead of the machine's cgroups, as
+//! container runtimes do.
 
 use std::path::{Path, PathBuf};
 
 use super::{Operation, Restrictions, cover::below};
 
-/// Where programs expect cgroups.
+/// The path at which programs expect cgroups.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Whether a volume at this path and the cgroups would hide each other.
+/// Returns true if a volume at this path and the cgroups would hide each other.
 pub(super) fn overlaps(target: &Path) -> bool {
     target.starts_with("/sys") || Path::new("/sys").starts_with(target)
 }
 
-/// Mounts the directories of the container's cgroup where the hierarchies are mounted. `stage` is
-/// a directory on which nothing is mounted.
+/// Mounts the directories of the container's cgroup at the paths of the hierarchies. `stage` is a
+/// directory on which nothing is mounted.
 pub(super) fn show(
     restrictions: &Restrictions<'_>,
     old: &Path,
@@ -36,7 +36,7 @@ pub(super) fn show(
         at,
         optional: false,
     };
-    // With version 2 alone, its hierarchy is mounted there.
+    // With only version 2, its hierarchy is mounted at this path.
     if let Some(whole) = shown.iter().find(|shown| shown.mount == Path::new(ROOT)) {
         operations.push(bind(below(old, &whole.folder), stage.to_owned()));
     } else {

@@ -66,8 +66,7 @@ pub(super) fn cover(
     Ok(())
 }
 
-/// Creates the directories of `target` below `new`, and a file at the end if it
-/// is one.
+/// Creates the directories of `target` below `new`, and a file at the end if `target` is a file.
 pub(super) fn make_path(
     new: &Path,
     target: &Path,

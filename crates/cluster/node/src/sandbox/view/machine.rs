@@ -1,4 +1,4 @@
-//! The machine's files, as far as planning a view needs them.
+//! The access to the machine's files for planning a view.
 
 use std::{
     ffi::OsString,
@@ -22,14 +22,13 @@ pub(crate) enum Entry {
     Folder,
     /// A file, socket or device.
     File,
-    /// A symbolic link and where it points.
+    /// A symbolic link, with its target.
     Link(PathBuf),
 }
 
-/// The machine's files, as far as planning a view needs them.
+/// The machine's files that are needed to plan a view.
 pub(crate) trait Machine {
-    /// Returns the type of the file at `path`, following links; `None` if there
-    /// is none.
+    /// Returns the type of the file at `path`, following links, or `None` if it does not exist.
     fn find(&self, path: &Path) -> Option<FileKind>;
     /// Returns an existing path with its links resolved.
     fn resolve(&self, path: &Path) -> io::Result<PathBuf>;

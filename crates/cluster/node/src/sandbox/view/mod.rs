@@ -1,16 +1,14 @@
-//! Plans a container's view of the file system: the mounts that make its
-//! volumes appear at their mount paths. Pure; [`Machine`] provides the existing
-//! files.
+//! Plans a container's view of the file system: the mounts that make its volumes appear at their
+//! mount paths. Pure; [`Machine`] provides the existing files.
 //!
-//! If every mount path exists on the machine, volumes are bind-mounted over
-//! them in the container's own mount namespace. If one is missing, its deepest
-//! existing ancestor is covered by an empty tmpfs; all its entries are
-//! bind-mounted back and the missing directories created, so that nothing on
-//! the machine changes. For a directory missing in `/`, that means a new root.
+//! If every mount path exists on the machine, volumes are bind-mounted over them in the container's
+//! own mount namespace. If one is missing, its deepest existing ancestor is covered by an empty
+//! tmpfs; all its entries are bind-mounted back and the missing directories created, so that
+//! nothing on the machine changes. For a directory missing in `/`, that means a new root.
 //!
-//! Containers write to their volumes, so every path below one may have become a
-//! symbolic link in the meantime. The child walks such paths component by
-//! component with file descriptors, and rejects links.
+//! Containers write to their volumes, so every path below a volume may have become a symbolic link
+//! in the meantime. The child walks such paths component by component with file descriptors, and
+//! rejects links.
 
 mod cgroups;
 mod cover;
@@ -35,7 +33,7 @@ pub(crate) struct Mount {
     pub(crate) source: Source,
     /// The absolute path in the container.
     pub(crate) target: PathBuf,
-    /// Whether the mount is read-only.
+    /// True if the mount is read-only.
     pub(crate) read_only: bool,
 }
 
@@ -44,24 +42,24 @@ pub(crate) struct Mount {
 pub(crate) struct Source {
     /// An existing file or directory. Containers cannot change its path.
     pub(crate) path: PathBuf,
-    /// The part below it to mount. Containers may change it at any time, so it
-    /// is reached without following symbolic links.
+    /// The part below `path` to mount. Containers may change it at any time, so symbolic links are
+    /// not followed.
     pub(crate) below: Option<Below>,
 }
 
 /// A part of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Below {
-    /// Its path below the volume.
+    /// The path below the volume.
     pub(crate) path: PathBuf,
-    /// Its file type.
+    /// The file type.
     pub(crate) kind: FileKind,
     /// The mode of missing directories; `None` creates none.
     pub(crate) mode: Option<u32>,
 }
 
 impl Source {
-    /// A source that mounts everything at a path.
+    /// Returns a source that mounts everything at a path.
     pub(crate) fn whole(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -78,16 +76,16 @@ impl Source {
     }
 }
 
-/// Restrictions of a container's view besides its volumes.
+/// Restrictions of a container's view, in addition to its volumes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Restrictions<'a> {
-    /// Whether all files except those of volumes are read-only.
+    /// True if all files except the volumes' files are read-only.
     pub(crate) read_only_root: bool,
-    /// Whether parts of `/proc` are hidden or read-only.
+    /// True if parts of `/proc` are hidden or read-only.
     pub(crate) masks_proc: bool,
-    /// The directories of the container's cgroup, which are all that it sees.
+    /// The directories of the container's cgroup, which are the only cgroups that it sees.
     pub(crate) cgroups: &'a [Shown],
-    /// Whether it may write to them.
+    /// True if the container may write to its cgroup.
     pub(crate) writable_cgroups: bool,
 }
 
@@ -100,7 +98,7 @@ pub(crate) struct Walk {
     pub(crate) below: PathBuf,
 }
 
-/// One operation of the child; they run in order.
+/// An operation of the child. Operations run in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Operation {
     /// Stops the propagation of later mounts to other mount namespaces.
@@ -110,7 +108,7 @@ pub(crate) enum Operation {
         at: PathBuf,
         mode: u32,
         group: Option<u32>,
-        /// Its maximum size in bytes; the kernel's default without.
+        /// The maximum size in bytes. Without it, the kernel's default applies.
         size: Option<u64>,
     },
     /// Creates a directory if it does not exist.
@@ -119,7 +117,7 @@ pub(crate) enum Operation {
     File { at: PathBuf },
     /// Creates a symbolic link.
     Link { to: PathBuf, at: PathBuf },
-    /// Bind-mounts `from` at `at`. A failure of an optional one is ignored.
+    /// Bind-mounts `from` at `at`. If it is optional, a failure is ignored.
     Bind {
         from: PathBuf,
         at: PathBuf,
@@ -147,14 +145,13 @@ pub(crate) enum Operation {
     ReadOnlyTree { at: PathBuf },
     /// Makes this path writable again, if it is a mount.
     Writable { at: PathBuf },
-    /// Detaches what is mounted at this path, where the kernel allows it.
+    /// Detaches the mount at this path where the kernel allows it.
     Detach { at: PathBuf },
     /// Hides a file or directory, if it exists.
     Mask { at: PathBuf },
     /// Makes a file or directory read-only, if it exists.
     Protect { at: PathBuf },
-    /// Mounts the proc file system of the PID namespace, where the kernel
-    /// allows it.
+    /// Mounts the proc file system of the PID namespace where the kernel allows it.
     Processes { at: PathBuf },
     /// Makes `root` the root; the old root remains visible at `old` (below
     /// `root`).
@@ -163,7 +160,7 @@ pub(crate) enum Operation {
     Enter { root: PathBuf },
 }
 
-/// Why a view cannot be created.
+/// The reason why a view cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ViewError {
@@ -206,9 +203,8 @@ pub(crate) enum ViewError {
     },
 }
 
-/// Returns the operations that mount `mounts`; `base` is an existing empty
-/// directory in which to build a new root. Sources and `base` are paths on the
-/// machine.
+/// Returns the operations that mount `mounts`. `base` is an existing empty directory in which a new
+/// root is built. Sources and `base` are paths on the machine.
 pub(crate) fn plan(
     mounts: &[Mount],
     restrictions: Restrictions<'_>,
@@ -288,8 +284,7 @@ pub(crate) fn plan(
     Ok(operations)
 }
 
-/// Mounts a volume: by paths if containers could not have changed them,
-/// otherwise by descriptors.
+/// Mounts a volume, by paths if containers could not have changed them, otherwise by descriptors.
 fn attach(
     mount: &ResolvedMount,
     resolved: &[ResolvedMount],

@@ -13,7 +13,7 @@ pub(super) struct ResolvedMount {
     pub(super) read_only: bool,
     /// The directory to cover if the target does not exist on the machine.
     pub(super) cover: Option<PathBuf>,
-    /// The volumes that contain its target.
+    /// The volumes that contain the target.
     pub(super) nest: Option<Nest>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Nest {
 }
 
 impl ResolvedMount {
-    /// Whether containers could not have changed any of its paths.
+    /// Returns true if containers could not have changed any path of the mount.
     pub(super) fn is_plain(&self) -> bool {
         self.nest.is_none() && self.source.below.is_none()
     }

@@ -1,11 +1,10 @@
-//! Restricts what a container can see or change of the machine.
+//! Restricts what a container can see or change on the machine.
 
 use std::path::Path;
 
 use super::{Operation, cover::below};
 
-/// Paths that remain writable in a read-only view: container runtimes mount
-/// them per pod.
+/// Paths that remain writable in a read-only view, because container runtimes mount them per pod.
 const WRITABLE: [&str; 2] = ["/dev/shm", "/dev/mqueue"];
 
 /// Paths that container runtimes hide.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString};
 
 use super::*;
 
-/// Files by path; `None` is a directory, `Some(link)` a link, "" a file.
+/// Files by path. `None` is a directory, `Some(link)` a link, and `Some("")` a file.
 struct Fake(BTreeMap<PathBuf, Option<&'static str>>);
 
 impl Fake {
