@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::Shared;
 
-/// How often names are resolved again.
+/// The interval at which names are resolved again.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The maximum time to resolve a name.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(crate) async fn follow(shared: &Shared) {
         }
         resolve(shared, &names).await;
         known.clone_from(&names);
-        // New names are resolved at once, known ones after the interval.
+        // New names are resolved immediately, known ones after the interval.
         let changed = async {
             while shared.table.lock().external_names().is_subset(&known) {
                 shared.external_changed.notified().await;

@@ -50,11 +50,11 @@ pub struct HostPorts {
 }
 
 impl HostPorts {
-    /// Forwards a port to the pod with this UID until [`HostPorts::close`]. A port that another
-    /// pod still has is forwarded to this pod from now on.
+    /// Forwards a port to the pod with this UID until [`HostPorts::close`] is called. A port that
+    /// still belongs to another pod is then forwarded to this pod.
     ///
     /// # Errors
-    /// The port cannot be opened: a message with the reason and the remedy.
+    /// The port cannot be opened. The message contains the reason and the remedy.
     pub fn open(&self, pod: &str, port: ForwardedPort) -> Result<(), String> {
         let ForwardedPort { listener, endpoint } = port;
         let target = Target {
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(ask(at).await.as_deref(), Some("b"));
         ports.close("b").await;
         assert_eq!(ask(at).await, None);
-        // It is free at once.
+        // The port is free immediately.
         TcpListener::bind(at).await.unwrap();
     }
 

@@ -1,17 +1,16 @@
 //! The Services of the embedded cluster.
 //!
-//! Each Service that has a cluster IP answers at it: this crate listens on the Service's ports
-//! and forwards connections (TCP) and packets (UDP) to the ready endpoints, in turn, or each
-//! client to one endpoint if the Service has `sessionAffinity: ClientIP`. The cluster IPs are
-//! loopback addresses ([`longshore_model::network`]), so programs on this machine and pods
-//! reach them alike, without privileges. A node port is forwarded at the addresses of the nodes and
-//! 127.0.0.1. A port without
-//! ready endpoints refuses connections, and connections survive changes of the endpoints, as
-//! with kube-proxy. A port that cannot be opened is reported by an event.
+//! This crate listens on the cluster IP and the ports of each Service. It forwards connections
+//! (TCP) and packets (UDP) to the ready endpoints in turn, or forwards each client to one endpoint
+//! if the Service has `sessionAffinity: ClientIP`. Cluster IPs are loopback addresses
+//! ([`longshore_model::network`]), so programs on this machine and pods can use them without
+//! privileges. Node ports are forwarded at the addresses of the nodes and at 127.0.0.1. Like with
+//! kube-proxy, a port without ready endpoints refuses connections, and connections survive changes
+//! of the endpoints. A port that cannot be opened is reported in an Event.
 //!
 //! [`HostPorts`] forwards ports of the node to pods.
 //!
-//! [`Services`] also knows the names of the Services, for hosts files and for the cluster's DNS
+//! [`Services`] also provides the names of the Services for hosts files and for the cluster's DNS
 //! server, and the variables of `enableServiceLinks`.
 
 mod dns;
@@ -40,7 +39,7 @@ use self::{
     table::{Key, Table},
 };
 
-/// What the parts of this crate share.
+/// The shared state of this crate.
 struct Shared {
     cluster: Cluster,
     /// The addresses of the nodes.
@@ -50,7 +49,7 @@ struct Shared {
     table: Mutex<Table>,
     /// Counts the changes of names.
     names: signal::Sender<u64>,
-    /// Whether all Services have been read.
+    /// True after all Services have been read.
     ready: signal::Sender<bool>,
     external_changed: Notify,
 }

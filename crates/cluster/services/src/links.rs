@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 use crate::{objects::Service, table::Key};
 
-/// Returns the variables of a Service, but not of that of the API server.
+/// Returns the variables of a Service. The Service of the API server has no variables.
 pub(crate) fn of_service(key: &Key, address: Ipv4Addr, service: &Service) -> Vec<(String, String)> {
     match key.is_api_server() {
         true => Vec::new(),

@@ -1,4 +1,4 @@
-//! What the node reads of Services and EndpointSlices.
+//! The fields of Services and EndpointSlices that the node reads.
 
 use std::{
     fmt,
@@ -18,7 +18,7 @@ const AFFINITY_SECONDS: u64 = 10_800;
 pub(crate) enum Protocol {
     Tcp,
     Udp,
-    /// SCTP, or a later one.
+    /// SCTP, or a protocol of a later API version.
     Other,
 }
 
@@ -47,16 +47,16 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// Where clients find a Service.
+/// The kind of address at which clients find a Service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// At its own address.
+    /// The cluster IP.
     Cluster(Ipv4Addr),
-    /// At the addresses of its endpoints.
+    /// The addresses of the endpoints.
     Headless,
-    /// At the addresses of another name.
+    /// The addresses of an external name.
     External(String),
-    /// Nowhere: it has no IPv4 address.
+    /// The Service has no IPv4 address.
     None,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Service {
     pub(crate) uid: String,
     pub(crate) address: Address,
     pub(crate) ports: Vec<ServicePort>,
-    /// How long the connections of a client go to the same endpoint; `None` if they do not.
+    /// The time for which a client's connections go to the same endpoint; `None` without affinity.
     pub(crate) affinity: Option<Duration>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct Service {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Endpoint {
     pub(crate) addresses: Vec<IpAddr>,
-    /// Its name below that of the Service.
+    /// The hostname, as a subdomain of the Service's name.
     pub(crate) hostname: Option<String>,
     pub(crate) ready: bool,
     /// Terminating, but still serving.

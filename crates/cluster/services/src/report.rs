@@ -24,7 +24,7 @@ const COMPONENT: &str = "longshore-services";
 pub(crate) struct Reported(HashMap<Key, BTreeSet<Listener>>);
 
 impl Reported {
-    /// Notes which listeners of a Service cannot be opened; returns those that are new.
+    /// Records the listeners of a Service that cannot be opened. Returns the new ones.
     pub(crate) fn replace(&mut self, service: &Key, failed: Vec<Failed>) -> Vec<Failed> {
         let now: BTreeSet<Listener> = failed.iter().map(|failed| failed.listener).collect();
         let before = match now.is_empty() {
@@ -73,13 +73,13 @@ pub(crate) async fn write(
     }
 }
 
-/// What to change for a port that cannot be opened.
+/// The remedies for a port that cannot be opened.
 pub(crate) struct Remedies {
-    /// How to have a port for which no privileges are needed.
+    /// The way to use a port that does not need privileges.
     larger: &'static str,
-    /// What to change if another program uses the port.
+    /// The field to change if another program uses the port.
     field: &'static str,
-    /// What to do if the address is not one of this machine.
+    /// The remedy if the address does not belong to this machine.
     address: &'static str,
 }
 
@@ -95,7 +95,7 @@ pub(crate) const HOST_PORT_REMEDIES: Remedies = Remedies {
     address: "change hostIP, or omit it",
 };
 
-/// Says what cannot be opened, why, and the remedy.
+/// Returns a message with the listener, the error and the remedy.
 pub(crate) fn message(failed: &Failed, remedies: &Remedies) -> String {
     let Listener { protocol, address } = failed.listener;
     let port = address.port();

@@ -1,4 +1,4 @@
-//! Follows Services and EndpointSlices, and forwards what they say.
+//! Follows Services and EndpointSlices, and forwards their ports.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 
 /// The delay after the API refused the watches.
 const RESTART_DELAY: Duration = Duration::from_secs(1);
-/// How often listeners that could not be opened are tried again.
+/// The interval at which listeners that could not be opened are tried again.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// Forwards the Services of the cluster until it is closed.
@@ -92,7 +92,7 @@ async fn apply(shared: &Shared, forwarder: &mut Forwarder, reported: &mut Report
     }
 }
 
-/// Notes a change of a Service; returns its key.
+/// Records a change of a Service. Returns its key.
 fn note_service(shared: &Shared, change: &Change<kinds::Service>) -> Option<Key> {
     let item = change.item();
     let key = Key::new(item.namespace(), item.name());
@@ -125,7 +125,7 @@ fn note_service(shared: &Shared, change: &Change<kinds::Service>) -> Option<Key>
     Some(key)
 }
 
-/// Notes a change of an EndpointSlice; returns the Services that it concerns.
+/// Records a change of an EndpointSlice. Returns the affected Services.
 fn note_slice(shared: &Shared, change: &Change<kinds::EndpointSlice>) -> BTreeSet<Key> {
     let item = change.item();
     let key = Key::new(item.namespace(), item.name());

@@ -40,7 +40,7 @@ impl PodNames for NoPods {
 struct Fixture {
     cluster: Cluster,
     server: std::net::SocketAddr,
-    /// The file that names the machine's servers.
+    /// The folder of the file that names the machine's servers.
     _folder: tempfile::TempDir,
     _work: JoinSet<()>,
 }
@@ -114,7 +114,7 @@ impl Fixture {
         replies
     }
 
-    /// Asks until the reply is the expected one, as programs do that wait for a name.
+    /// Repeats the query until the reply is the expected one, like programs that wait for a name.
     async fn until(&self, name: &str, rtype: Rtype, expected: &str) {
         let asked = async {
             while show(&self.udp(&query(name, rtype)).await) != expected {
@@ -156,7 +156,7 @@ const NAME: &str = "web.default.svc.cluster.local";
 
 #[tokio::test]
 async fn answers_follow_the_services() {
-    // No server is asked there.
+    // No name server listens at this address.
     let fixture = Fixture::new(ADDRESS);
     fixture.until(NAME, Rtype::A, "NXDOMAIN").await;
     let port = json!([{"name": "http", "port": 80}]);

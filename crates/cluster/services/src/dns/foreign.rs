@@ -1,5 +1,5 @@
-//! Records of other servers, which may be anyone's: they never say anything about names of the
-//! cluster, nor about names that were not asked for. Pure.
+//! Records of other servers. These servers are not trusted: they never describe names of the
+//! cluster, or names that were not queried. Pure.
 
 use domain::{
     base::{
@@ -33,8 +33,9 @@ pub(super) fn claims_zone(reply: &[u8]) -> bool {
     records.any(|record| is_ours(&record.owner()))
 }
 
-/// Returns the records of a type that a reply has for a name, with the aliases that lead to them. An
-/// alias of a name of the cluster ends the chain: its records are the cluster's own.
+/// Returns the records of a type that a reply has for a name, and the aliases that lead to them. An
+/// alias of a name of the cluster ends the chain, because the cluster itself has the records of
+/// this name.
 pub(super) fn chain<'a>(
     reply: &'a Message<&'a [u8]>,
     target: &Name<Vec<u8>>,
@@ -181,7 +182,7 @@ mod tests {
         assert!(claims_zone(&reply(&[other, own], &[])));
         assert!(claims_zone(&reply(&[other], &[other, own])));
         assert!(claims_zone(&reply(&[("cluster.local", "192.0.2.66")], &[])));
-        // An alias of such a name is not a record of it.
+        // An alias that points to such a name is not a record of the name.
         assert!(!claims_zone(&reply(
             &[("a.example", "web.n.svc.cluster.local")],
             &[]

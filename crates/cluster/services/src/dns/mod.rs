@@ -1,8 +1,8 @@
 //! The DNS server of the cluster.
 //!
-//! It answers for the zone `cluster.local` by the [specification of Kubernetes], from the
-//! Services, their endpoints, and the names of pods, and asks the machine's name servers for
-//! all other names. It listens on UDP and TCP.
+//! The server answers queries for the zone `cluster.local` by the [specification of Kubernetes],
+//! from the Services, their endpoints, and the names of pods. For all other names, it asks the
+//! machine's name servers. The server listens on UDP and TCP.
 //!
 //! [specification of Kubernetes]: https://github.com/kubernetes/dns/blob/master/docs/specification.md
 

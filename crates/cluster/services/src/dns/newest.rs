@@ -1,16 +1,16 @@
-//! Tasks of clients that share one address: if there are too many, the oldest is given up. A
-//! client whose queries are never answered then cannot keep out the queries of others, which are
-//! answered in milliseconds.
+//! A limited set of tasks for clients that share one address. When the limit is reached, the oldest
+//! task is aborted, so that a client whose queries are never answered cannot block the other
+//! clients, whose queries take milliseconds.
 
 use std::collections::VecDeque;
 
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Tasks, of which only so many run at a time. Dropping it ends them.
+/// A limited number of running tasks. Dropping it aborts them.
 #[derive(Debug)]
 pub(super) struct Newest {
     tasks: JoinSet<()>,
-    /// In the order of their beginning.
+    /// The tasks from the oldest to the newest.
     handles: VecDeque<AbortHandle>,
     limit: usize,
 }
@@ -61,7 +61,7 @@ mod tests {
         tasks.spawn(async move { done.send(()).unwrap() });
         is_done.await.unwrap();
         assert_eq!(ended.recv().await, Some(2));
-        // The task that has ended makes room.
+        // A task that has ended does not count.
         tokio::task::yield_now().await;
         tasks.spawn(std::future::ready(()));
         assert!(ended.try_recv().is_err());

@@ -1,4 +1,4 @@
-//! Records, and how they are encoded. Pure.
+//! Records and their encoding. Pure.
 
 use std::{borrow::Cow, net::IpAddr};
 
@@ -14,7 +14,7 @@ use domain::{
 
 use super::name::ZONE;
 
-/// How long clients may keep a record, in seconds.
+/// The time for which clients may cache a record, in seconds.
 const TTL: u32 = 5;
 /// The version of the specification of the names.
 const VERSION: &str = "1.1.0";
@@ -64,7 +64,7 @@ impl Data {
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Its name; `None` for the name in the question.
+    /// The name of the record, or `None` for the name in the question.
     pub(super) owner: Option<String>,
     pub(super) data: Data,
 }

@@ -1,4 +1,4 @@
-//! The file `resolv.conf`. Pure, but for reading it.
+//! The file `resolv.conf`. Pure, except for reading the file.
 
 use std::{fs::File, io::Read as _, path::Path};
 
@@ -28,8 +28,8 @@ impl ResolverConfig {
         Self::parse(&String::from_utf8_lossy(&bytes))
     }
 
-    /// Reads the text of a file, as a kubelet does: the last `search` counts, and the last value
-    /// of each option.
+    /// Parses the text of a file like the kubelet: the last `search` counts, and the last value of
+    /// each option.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut config = Self::default();

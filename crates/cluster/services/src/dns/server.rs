@@ -36,7 +36,7 @@ const LARGEST_QUERY: usize = 4096;
 const MAX_CONNECTIONS: usize = 64;
 /// The maximum number of UDP queries that wait for other servers.
 const MAX_WAITING: usize = 256;
-/// How long a connection may be idle, and how long sending a reply may take.
+/// The maximum time for which a connection may be idle, and for sending a reply.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The delay after the operating system refused to receive.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
@@ -77,8 +77,8 @@ impl Server {
 
     /// Answers queries, forever.
     pub(crate) async fn serve(self, sockets: DnsSockets) {
-        // Until all Services have been read, a name that is not known may exist. Queries wait in
-        // the sockets.
+        // A name may exist although it is unknown until all Services have been read. Queries wait
+        // in the sockets until then.
         let _ = self.shared.ready.subscribe().wait_for(|ready| *ready).await;
         let DnsSockets { udp, tcp, .. } = sockets;
         tokio::join!(self.serve_udp(Arc::new(udp)), self.serve_tcp(&tcp));

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket, UdpSocket};
 const PORT: u16 = 53;
 /// The length of the queue of connections that are not accepted yet.
 const BACKLOG: u32 = 128;
-/// How often a port that is free for UDP and TCP is looked for.
+/// The maximum number of attempts to find a port that is free for UDP and TCP.
 const ATTEMPTS: usize = 16;
 
 /// Open sockets of a DNS server: UDP and TCP, at the same port.
@@ -58,7 +58,7 @@ impl DnsSockets {
         })
     }
 
-    /// Where the server listens.
+    /// Returns the address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address

@@ -11,7 +11,7 @@ use crate::{
     table::{Key, Table},
 };
 
-/// One pod: hostname `w-0`, subdomain `peers`.
+/// A single pod with the hostname `w-0` and the subdomain `peers`.
 pub(super) struct Pods;
 
 impl PodNames for Pods {
@@ -31,7 +31,7 @@ pub(super) fn labels(name: &str) -> Vec<String> {
     name.split('.').map(str::to_owned).collect()
 }
 
-/// Services of the namespace `n`: with an address, headless, and of external names.
+/// Services of the namespace `n`: with a cluster IP, headless, and ExternalName.
 pub(super) fn table() -> Table {
     let mut table = Table::default();
     let mut service = |name: &str, spec: Value| {

@@ -1,4 +1,4 @@
-//! Which endpoint a client is forwarded to. Pure.
+//! Chooses the endpoint for each client. Pure.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ use crate::table::Target;
 /// The maximum number of clients whose endpoint is remembered.
 const MAX_CLIENTS: usize = 10_000;
 
-/// Chooses endpoints in turn, or the client's earlier one.
+/// Chooses endpoints in turn, or the same endpoint for a client as before.
 #[derive(Debug, Default)]
 pub(super) struct Chooser {
     next: usize,
@@ -125,7 +125,7 @@ mod tests {
         }
         let later = start + Duration::from_secs(10);
         assert_ne!(chooser.order(&target, CLIENT, later)[0], first);
-        // An endpoint that is gone is not chosen.
+        // An endpoint that no longer exists is not chosen.
         target.endpoints = target
             .endpoints
             .iter()

@@ -12,15 +12,15 @@ use tokio::{
     task::JoinSet,
 };
 
-/// The maximum number of connections, where the process may open enough files.
+/// The maximum number of connections if the process may open enough files.
 const MAX_CONNECTIONS: usize = 8192;
-/// The part of the process's open files that connections may use: the API server shares
-/// the process.
+/// Connections may use one eighth of the files that the process may open, because the API server
+/// runs in the same process.
 const SHARE_OF_FILES: u64 = 8;
 /// Files of a connection: to the client, and to the endpoint.
 const FILES_PER_CONNECTION: u64 = 2;
 
-/// The part of all connections that one owner may have: no owner can close the Services of all
+/// Each owner may have half of all connections, so that no owner can block the Services of all
 /// others.
 const OWNERS_PART: usize = 2;
 
@@ -30,7 +30,7 @@ pub(crate) struct Connections {
     open: Mutex<JoinSet<()>>,
     limit: usize,
     free: Arc<Semaphore>,
-    /// What each owner may still open, by the name of the owner.
+    /// The free connections of each owner, by the owner's name.
     owners: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
@@ -50,7 +50,7 @@ impl Connections {
         }
     }
 
-    /// Returns the connections that an owner may have.
+    /// Returns the share of the connections that an owner may have.
     pub(crate) fn share(self: &Arc<Self>, owner: &str) -> Share {
         let mut owners = self.owners.lock();
         owners.retain(|_, free| free.strong_count() > 0);
@@ -84,7 +84,7 @@ pub(super) struct Permit {
 impl Share {
     /// Waits until another connection may be opened.
     pub(super) async fn permit(&self) -> Option<Permit> {
-        // In this order: an owner that waits for itself holds up no other.
+        // The owner's permit comes first, so that an owner at its limit does not block others.
         let own = self.own.clone().acquire_owned().await.ok()?;
         let of_all = self.all.free.clone().acquire_owned().await.ok()?;
         Some(Permit {
@@ -111,7 +111,7 @@ impl Share {
     }
 }
 
-/// Returns the number of connections for a limit of open files; `None` is unlimited.
+/// Returns the maximum number of connections for a limit of open files; `None` is unlimited.
 fn limit(files: Option<u64>) -> usize {
     let share = files.map_or(u64::MAX, |files| {
         files / SHARE_OF_FILES / FILES_PER_CONNECTION

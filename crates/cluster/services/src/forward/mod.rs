@@ -86,8 +86,8 @@ impl Forwarder {
         }
     }
 
-    /// Opens, changes and closes the listeners of a Service so that they are those of
-    /// `wanted`; returns the listeners that cannot be opened.
+    /// Opens, changes and closes the listeners of a Service so that they match `wanted`. Returns
+    /// the listeners that cannot be opened.
     pub(crate) async fn apply(
         &mut self,
         service: &Key,

@@ -33,7 +33,7 @@ pub(super) fn bind(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A connection that ended a moment ago must not prevent the next listener.
+    // A connection that has just ended must not prevent the next listener.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)

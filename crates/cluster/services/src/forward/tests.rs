@@ -164,7 +164,7 @@ async fn a_port_in_use_is_opened_when_it_is_free() {
     );
     let mut stream = TcpStream::connect(own.address).await.unwrap();
     assert_eq!(line(&mut stream).await, "one 127.0.0.1");
-    // Its end frees the port at once.
+    // Closing the listener frees the port immediately.
     forwarder.apply(&key(), BTreeMap::new()).await;
     std::net::TcpListener::bind(own.address).unwrap();
 }
@@ -213,7 +213,7 @@ async fn packets_and_their_replies() {
     let mut servers = names.map(|text| text[..3].to_owned());
     servers.sort();
     assert_eq!(servers, ["one", "two"]);
-    // Until it is gone.
+    // The client stays until its endpoint is removed.
     forwarder.apply(&key(), wanted(own, &[two])).await;
     assert_eq!(ask(&first, "c").await, "two c");
     assert_eq!(ask(&second, "d").await, "two d");

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::table::Target;
 
-/// How long a client's packets go to the same endpoint after the last of them.
+/// The time after a client's last packet during which its packets go to the same endpoint.
 const IDLE: Duration = Duration::from_secs(60);
 /// The maximum size of a packet, in bytes.
 const PACKET: usize = 65_535;
@@ -89,7 +89,7 @@ pub(super) async fn serve(socket: UdpSocket, target: watch::Receiver<Target>, co
             }
         };
         *session.last.lock() = Instant::now();
-        // A packet may get lost on any network; the next one finds another endpoint.
+        // UDP packets may be lost; the next packet goes to another endpoint.
         if session.socket.send(&packet[..length]).await.is_err() {
             sessions.remove(&client);
         }

@@ -1,5 +1,4 @@
-//! The known Services and their endpoints, and what follows from them: what to forward, and
-//! the names. Pure.
+//! The known Services and their endpoints, and the listeners and names that follow from them. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -25,8 +24,8 @@ impl Key {
         }
     }
 
-    /// Whether this is the Service of the API server. Pods get the address of the API server
-    /// itself, so that they can do without the Service.
+    /// Returns true if this is the Service of the API server. Pods get the address of the API
+    /// server itself, so they do not need the Service.
     pub(crate) fn is_api_server(&self) -> bool {
         self.namespace == "default" && self.name == "kubernetes"
     }
@@ -47,12 +46,12 @@ pub(crate) struct Listener {
     pub(crate) address: SocketAddr,
 }
 
-/// Where connections to a listener go.
+/// The endpoints to which a listener forwards connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     /// Without duplicates; never empty.
     pub(crate) endpoints: Arc<[SocketAddr]>,
-    /// How long the connections of a client go to the same endpoint.
+    /// The time for which a client's connections go to the same endpoint.
     pub(crate) affinity: Option<Duration>,
 }
 
@@ -63,12 +62,12 @@ pub struct ServiceName {
     pub namespace: String,
     /// The name of the Service.
     pub name: String,
-    /// Its own address, or those of its ready endpoints.
+    /// The Service's cluster IP, or the addresses of its ready endpoints.
     pub addresses: Vec<IpAddr>,
 }
 
 impl ServiceName {
-    /// Whether this is the name of a Service.
+    /// Returns true if the Service has this namespace and name.
     #[must_use]
     pub fn is(&self, namespace: &str, name: &str) -> bool {
         self.namespace == namespace && self.name == name
@@ -158,7 +157,7 @@ impl Table {
         self.services.iter()
     }
 
-    /// Whether a namespace has Services.
+    /// Returns true if a namespace has Services.
     pub(crate) fn has_services(&self, namespace: &str) -> bool {
         let first = Key::new(Some(namespace), "");
         let mut following = self.services.range(first..);
@@ -175,7 +174,7 @@ impl Table {
             .flat_map(BTreeMap::values)
     }
 
-    /// Returns the endpoints of a port: the ready ones, or, without any, those that still
+    /// Returns the endpoints of a port: the ready ones or, if there are none, the ones that still
     /// serve while they terminate.
     fn endpoints(&self, service: &Key, port: &ServicePort) -> Vec<SocketAddr> {
         let ready: BTreeSet<SocketAddr> = self
@@ -192,8 +191,9 @@ impl Table {
         draining.into_iter().collect()
     }
 
-    /// Returns where a Service listens, on its own address and at node ports of `nodes` and
-    /// `localhost`. A port without endpoints does not listen, so that connections are refused.
+    /// Returns the listeners of a Service: at its cluster IP, and for node ports at the addresses
+    /// `nodes` and `localhost`. A port without endpoints has no listener, so that connections are
+    /// refused.
     pub(crate) fn listeners(&self, key: &Key, nodes: &[Ipv4Addr]) -> BTreeMap<Listener, Target> {
         let Some((service, own)) =
             self.services

@@ -36,8 +36,8 @@ const MAX_QUERIES: usize = 128;
 const MAX_SERVERS: usize = 3;
 /// The maximum time until a server replies; clients wait 5 s.
 const SERVER_TIMEOUT: Duration = Duration::from_millis(1500);
-/// The maximum number of packets that are not the reply. More are an attempt to guess the
-/// identifier, and the query is asked over TCP instead, where only the server can reply.
+/// The maximum number of packets that are not the reply. More packets suggest an attempt to guess
+/// the identifier, so the query is sent again over TCP, where only the server can reply.
 const MAX_WRONG_REPLIES: usize = 16;
 /// The port of name servers.
 const PORT: u16 = 53;
@@ -59,8 +59,8 @@ pub(super) struct Forwarder {
     port: u16,
     /// The maximum time until a server replies.
     server_timeout: Duration,
-    /// Queries that wait for a reply. Equal queries are sent once, so that a server that sends
-    /// them back here causes no loop.
+    /// Queries that wait for a reply. Equal queries are sent once, so that a server that forwards
+    /// queries to this server causes no loop.
     waiting: Mutex<HashMap<Key, Waiting>>,
     asked: AtomicU64,
 }
@@ -77,8 +77,8 @@ impl Forwarder {
         })
     }
 
-    /// Returns the reply to a query; `None` if no server replies, or if it has waited for longer
-    /// than too many others.
+    /// Returns the reply to a query, or `None` if no server replies or if the query was dropped
+    /// because too many newer queries wait.
     pub(super) async fn ask(
         self: &Arc<Self>,
         query: &[u8],
@@ -101,7 +101,7 @@ impl Forwarder {
         let oldest = waiting.iter().min_by_key(|(_, known)| known.number);
         let oldest = oldest.map(|(key, _)| key.clone());
         let oldest = oldest.filter(|_| waiting.len() >= MAX_QUERIES);
-        // Dropped when the map is unlocked: its end locks the map.
+        // Dropped after the map is unlocked, because dropping the query locks the map.
         let _given_up = oldest.and_then(|oldest| waiting.remove(&oldest));
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let (end, ended) = oneshot::channel();
@@ -142,7 +142,7 @@ impl Forwarder {
     }
 }
 
-/// Reads the address of a server, which may name the network interface of a link-local address.
+/// Reads the address of a server. A link-local address can include the network interface.
 fn server(text: &str, port: u16) -> Option<SocketAddr> {
     let Some((address, interface)) = text.split_once('%') else {
         return Some(SocketAddr::new(text.parse().ok()?, port));
@@ -164,7 +164,7 @@ struct Waiting {
     _end: oneshot::Sender<()>,
 }
 
-/// Forgets a query when it is over.
+/// Removes a query when it is dropped.
 struct Done(Weak<Forwarder>, Key, u64);
 
 impl Drop for Done {
@@ -216,7 +216,7 @@ async fn exchange_any(
     None
 }
 
-/// Whether this is the reply to the query.
+/// Returns true if `reply` is the reply to `query`.
 fn is_reply(reply: &[u8], query: &[u8]) -> bool {
     match (Message::from_octets(reply), Message::from_octets(query)) {
         (Ok(reply), Ok(query)) => reply.is_answer(&query),

@@ -23,7 +23,7 @@ fn answer(query: &[u8]) -> Vec<u8> {
     answer.unwrap().finish()
 }
 
-/// A server that replies to the queries that it returns.
+/// A server; the test receives and answers the queries.
 async fn upstream() -> (UdpSocket, u16) {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -95,7 +95,7 @@ async fn queries_over_tcp_are_asked_over_tcp() {
 #[tokio::test]
 async fn servers_that_do_not_reply_are_given_up() {
     let folder = tempfile::tempdir().unwrap();
-    // It receives, but does not reply.
+    // This server receives queries, but does not reply.
     let (_socket, port) = upstream().await;
     let servers = "nameserver 127.8.0.10\nnameserver 127.0.0.1\nnameserver invalid\n";
     let mut forwarder = forwarder(folder.path(), servers, port);
@@ -131,7 +131,7 @@ async fn the_oldest_of_too_many_queries_is_given_up_so_that_others_are_answered(
     let forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
     let good = query("good.example", 7);
     let expected = answer(&good);
-    // It replies to one name only.
+    // This server replies only to queries for one name.
     tokio::spawn(async move {
         let mut packet = [0; 512];
         loop {
@@ -161,11 +161,12 @@ async fn the_oldest_of_too_many_queries_is_given_up_so_that_others_are_answered(
     assert_eq!(forwarder.waiting.lock().len(), MAX_QUERIES - 1);
 }
 
-/// Whoever can send packets with the server's address must not find the identifier by trying all.
+/// An attacker that can send packets with the server's address must not find the identifier by
+/// trying all values.
 #[tokio::test]
 async fn after_many_wrong_replies_the_server_is_asked_over_tcp() {
     let folder = tempfile::tempdir().unwrap();
-    // The same port for both.
+    // UDP and TCP use the same port.
     let (listener, socket, port) = loop {
         let (socket, port) = upstream().await;
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await {
@@ -177,12 +178,12 @@ async fn after_many_wrong_replies_the_server_is_asked_over_tcp() {
         let mut packet = [0; 512];
         let (length, client) = socket.recv_from(&mut packet).await.unwrap();
         let forged = answer(&packet[..length]);
-        // All identifiers but the right one, which comes last.
+        // All identifiers except the correct one, which is sent last.
         for number in 1..=u16::MAX {
             let mut wrong = forged.clone();
             let id = u16::from_be_bytes([forged[0], forged[1]]) ^ number;
             wrong[..ID].copy_from_slice(&id.to_be_bytes());
-            // The socket is closed after the first ones.
+            // The forwarder closes the socket after the first packets.
             if socket.send_to(&wrong, client).await.is_err() {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Decides about a query: replies, or names what other servers have to be asked. Pure.
+//! Decides whether to reply to a query or to ask other servers. Pure.
 
 use domain::base::{
     Message, MessageBuilder, Name, Rtype, StaticCompressor, ToName,
@@ -24,23 +24,23 @@ const OPT: usize = 11;
 /// The maximum number of aliases that are followed within the zone.
 const MAX_ALIASES: usize = 8;
 
-/// How a query arrived.
+/// The transport protocol of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Transport {
     Udp,
     Tcp,
 }
 
-/// What to do with a query.
+/// The next step for a query.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// It is no query: replies to it could cause replies.
+    /// The message is not a query. Replies to it could cause further replies.
     Ignore,
     /// Send this reply.
     Reply(Vec<u8>),
     /// Other servers answer it.
     Forward(Query),
-    /// The name is an alias of this name, for which other servers answer.
+    /// The name is an alias of this name, which is in the zone of other servers.
     Follow(Query, Vec<Record>, Name<Vec<u8>>),
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Query {
     edns: Option<Edns>,
 }
 
-/// The extension of a query.
+/// The EDNS options of a query.
 #[derive(Debug, Clone, Copy)]
 struct Edns {
     size: u16,
@@ -67,7 +67,7 @@ struct Edns {
 struct Content {
     rcode: Option<OptRcode>,
     answers: Vec<Record>,
-    /// The name of the zone whose authority record says how long the absence is valid.
+    /// The name of the zone whose authority record states how long a negative answer is valid.
     authority: Option<String>,
     additional: Vec<Record>,
     serial: u32,
@@ -145,7 +145,7 @@ pub(super) fn decide(bytes: &[u8], transport: Transport, zone: &Zone<'_>) -> Ste
     Step::Reply(query.refused(OptRcode::SERVFAIL))
 }
 
-/// Returns the name of the zone that a missing name is in.
+/// Returns the name of the zone that contains a missing name.
 fn authority(labels: &[String]) -> String {
     match labels.last().map(String::as_str) {
         Some("arpa") => "127.in-addr.arpa".to_owned(),
@@ -205,7 +205,7 @@ impl Query {
         self.message.as_slice()
     }
 
-    /// Returns the query of another name, with the same type.
+    /// Returns a query for another name, with the same type.
     pub(super) fn of(&self, target: &Name<Vec<u8>>) -> Option<Vec<u8>> {
         let mut builder = MessageBuilder::new_vec();
         builder.header_mut().set_rd(true);
@@ -220,7 +220,7 @@ impl Query {
         Some(additional.finish())
     }
 
-    /// Encodes a reply that is an error.
+    /// Encodes a reply with an error code.
     pub(super) fn refused(&self, rcode: OptRcode) -> Vec<u8> {
         let content = Content {
             rcode: Some(rcode),
@@ -229,8 +229,8 @@ impl Query {
         self.encode(&content, Vec::new())
     }
 
-    /// Encodes the reply to a query of an alias: its records, and those that other servers
-    /// have for its target.
+    /// Encodes the reply to a query for an alias: the aliases, and the records of other servers for
+    /// their target.
     pub(super) fn followed(
         &self,
         aliases: Vec<Record>,
@@ -258,8 +258,8 @@ impl Query {
         }
     }
 
-    /// Encodes a reply; records of other servers follow the answers. What does not fit is left out,
-    /// and the reply says so.
+    /// Encodes a reply. Records of other servers follow the answers. Records that do not fit are
+    /// left out, and the reply is marked as truncated.
     fn encode(&self, content: &Content, from: Vec<ForeignRecord<'_>>) -> Vec<u8> {
         let rcode = content.rcode.unwrap_or(OptRcode::NOERROR);
         let Ok(builder) = MessageBuilder::from_target(StaticCompressor::new(Vec::new()));
@@ -280,7 +280,7 @@ impl Query {
             is_whole &= record.push(&mut authority, &zone, serial).is_ok();
         }
         let mut additional = authority.additional();
-        // These are left out without notice.
+        // Additional records that do not fit do not count as truncation.
         let _ = content
             .additional
             .iter()

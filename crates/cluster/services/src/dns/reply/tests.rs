@@ -72,7 +72,7 @@ fn reply(ask: &Ask<'_>, transport: Transport) -> Message<Vec<u8>> {
     }
 }
 
-/// The code of a reply, and its records as words: of the answer, the authority and the rest.
+/// The code of a reply, and the records of the answer, authority and additional sections as words.
 fn show(message: &Message<Vec<u8>>) -> String {
     let sections = [message.answer(), message.authority(), message.additional()];
     let sections = sections.map(|section| {
@@ -196,7 +196,7 @@ fn the_target_of_an_alias_is_asked_elsewhere() {
     let mut answer = builder.unwrap();
     let address = domain::rdata::A::from_octets(192, 0, 2, 1);
     answer.push((&target, 60, address.clone())).unwrap();
-    // A server says nothing about other names.
+    // Records of other servers about these names are ignored.
     for name in ["web.n.svc.cluster.local", "other.example"] {
         let name = Name::<Vec<u8>>::from_str(name).unwrap();
         answer.push((name, 60, address.clone())).unwrap();

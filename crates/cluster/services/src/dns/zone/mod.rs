@@ -20,21 +20,21 @@ use crate::{
 pub trait PodNames: Send + Sync + 'static {
     /// Returns the addresses of the pods with this hostname and subdomain.
     fn addresses(&self, namespace: &str, subdomain: &str, hostname: &str) -> Vec<Ipv4Addr>;
-    /// Whether a pod of the namespace has this address.
+    /// Returns true if a pod of the namespace has this address.
     fn has_address(&self, namespace: &str, address: Ipv4Addr) -> bool;
 }
 
-/// What the server knows about a name.
+/// The result of looking up a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing: other servers answer for it.
+    /// The name is in the zone of other servers.
     Elsewhere,
     /// The name does not exist.
     Missing,
     /// The name exists; it may have no records.
     Records {
         own: Vec<Record>,
-        /// Records that help with these.
+        /// Additional records, such as the addresses of the names in `own`.
         additional: Vec<Record>,
     },
 }
@@ -63,13 +63,13 @@ pub(super) struct Zone<'a> {
     pub(super) server: Ipv4Addr,
     /// The version of the records.
     pub(super) serial: u32,
-    /// Varies which of several addresses comes first.
+    /// Selects which of several addresses comes first.
     pub(super) turn: usize,
 }
 
 impl Zone<'_> {
-    /// Returns the records of a name, and those of its ports only `with_ports`. The labels are
-    /// in lower case, without the root.
+    /// Returns the records of a name. Records of its ports are included if `with_ports` is true.
+    /// The labels are in lower case, without the root.
     pub(super) fn find(&self, labels: &[String], with_ports: bool) -> Found {
         let Some(name) = in_zone(labels) else {
             return match reverse(labels) {
@@ -217,7 +217,7 @@ impl Zone<'_> {
             );
         }
         if addresses.is_empty() {
-            // Hosts files have these names, too.
+            // These names are also in hosts files.
             let pods = self
                 .pods
                 .addresses(&service.namespace, &service.name, hostname);
