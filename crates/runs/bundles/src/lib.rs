@@ -1,5 +1,5 @@
-//! Code bundles: packs a folder into a deterministic archive, and keeps it where pods can
-//! fetch it without credentials.
+//! Code bundles: packs a folder into a deterministic archive, and stores it so that pods can fetch
+//! it without credentials.
 //!
 //! 1. [`bundle`]: `bundle::scan` finds the files to pack, `bundle::pack` packs them.
 //! 2. [`store`]: `store::deliver` uploads the archive, unless the store has it already, and

@@ -1,11 +1,11 @@
-//! Stops work on other threads when nothing waits for it any more.
+//! Stops work on other threads when its result is not needed any more.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// Sets the flag, which the work checks, when it is dropped.
+/// Sets the flag when it is dropped. The work checks the flag.
 pub(crate) struct StopOnDrop(pub(crate) Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {

@@ -58,7 +58,7 @@ pub(super) fn archive(
     sink.and_then(Sink::finish).map_err(BundleError::Write)
 }
 
-/// Counts and reports the bytes read, and checks whether packing was stopped.
+/// Counts and reports the bytes read, and checks the stop flag.
 struct Meter<'a, F> {
     done: Progress,
     /// The byte count of the last report.

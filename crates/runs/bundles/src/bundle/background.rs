@@ -8,7 +8,7 @@ use crate::stop_on_drop::StopOnDrop;
 /// Packs a folder without blocking other tasks. If the future is dropped, packing stops.
 ///
 /// # Errors
-/// As [`pack`].
+/// The same as [`pack`].
 pub async fn pack_in_background(
     folder: PathBuf,
     options: PackOptions,

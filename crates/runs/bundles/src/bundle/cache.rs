@@ -25,7 +25,7 @@ use super::{
     walk::Walked,
 };
 
-/// Incremented when the same files result in other bytes, or when the checks become stricter.
+/// Incremented when the same files produce other bytes, or when the checks become stricter.
 const FORMAT: &[u8] = b"longshore bundle 4";
 /// Coarser than the timestamps of common file systems, in nanoseconds.
 const MOMENT: i128 = 2_000_000_000;
@@ -66,7 +66,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// `allowed`: the patterns of files that may be sent although they look like secrets.
+    /// Finds the cache entry of a folder. `allowed`: the patterns of files that may be sent
+    /// although they look like secrets.
     pub(super) fn of(cache: &Path, folder: &Path, walked: &Walked, allowed: &[String]) -> Self {
         let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
         let name = Sha256::digest(whole.as_os_str().as_bytes());

@@ -22,7 +22,7 @@ pub struct Manifest {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
 }
 
-/// What distinguishes two states of an entry.
+/// Properties that distinguish two states of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
@@ -40,7 +40,7 @@ pub struct Changes {
     pub removed: Vec<PathBuf>,
     /// The new and changed entries that are files or links.
     pub files: Vec<PathBuf>,
-    /// Their size in bytes.
+    /// The size of these files in bytes.
     pub bytes: u64,
 }
 
@@ -49,12 +49,12 @@ pub struct Changes {
 pub struct ChangeArchive {
     /// The archive.
     pub bytes: Vec<u8>,
-    /// Its sha256, in hexadecimal.
+    /// The sha256 of the archive, in hexadecimal.
     pub sha256: String,
 }
 
 impl Changes {
-    /// Whether both states are the same.
+    /// Returns true if both states are the same.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
@@ -99,7 +99,7 @@ impl Manifest {
         files.map(|(path, entry)| (path.as_path(), entry.size))
     }
 
-    /// The files whose times changed since an older state, if nothing else did.
+    /// The files whose times changed since an older state, if nothing else changed.
     pub(super) fn only_written_since(&self, older: &Self) -> Option<Vec<&Path>> {
         if !self.entries.keys().eq(older.entries.keys()) {
             return None;
@@ -134,8 +134,8 @@ impl Manifest {
         self.entries.keys().map(PathBuf::as_path)
     }
 
-    /// What changed between an older state and this one. Pure. An entry whose kind has changed is
-    /// removed and new.
+    /// The changes between an older state and this one. Pure. An entry whose kind has changed is
+    /// both removed and new.
     #[must_use]
     pub fn changes_since(&self, older: &Self) -> Changes {
         let mut changes = Changes::default();
@@ -160,7 +160,7 @@ impl Manifest {
         changes
     }
 
-    /// The largest of some of its files, largest first.
+    /// The largest of these files, largest first.
     #[must_use]
     pub fn largest(&self, paths: &[PathBuf], most: usize) -> Vec<(PathBuf, u64)> {
         let sizes = paths.iter().filter_map(|path| {
@@ -176,8 +176,8 @@ impl Manifest {
     /// Packs the changed entries of a folder, with the checks of [`pack`](super::pack()).
     ///
     /// # Errors
-    /// As [`pack`](super::pack()); a file that changes meanwhile is [`BundleError::Changed`] or
-    /// [`BundleError::Read`].
+    /// The same as [`pack`](super::pack()). If a file changes meanwhile, [`BundleError::Changed`]
+    /// or [`BundleError::Read`].
     pub fn pack(
         &self,
         folder: &Path,
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(unpacked.unwrap().files, 2);
         let content = fs::read_to_string(target.path().join("changed.py")).unwrap();
         assert_eq!(content, "x = 22\n");
-        // A file that looks like a secret is refused, as by packing.
+        // A file that looks like a secret is refused, as in packing.
         let key = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
         fs::write(at("id_ed25519"), key).unwrap();
         let with_key = state();

@@ -18,7 +18,7 @@ const LEVEL: u32 = 6;
 /// The block size, a part of the archive format: another size changes the bytes and thus the
 /// addresses.
 const BLOCK: usize = 256 * 1024;
-/// How far each block can refer back: the maximum window of deflate.
+/// The maximum distance of a back reference in a block: the maximum window of deflate.
 const WINDOW: usize = 32 * 1024;
 /// More threads do not help, because reading is the bottleneck.
 const MOST_THREADS: usize = 16;
@@ -207,7 +207,7 @@ mod tests {
         gzip.finish().unwrap()
     }
 
-    /// Text that compresses, and reaches back over the ends of blocks.
+    /// Text that is compressible, and contains repetitions across the ends of blocks.
     fn text(length: usize) -> Vec<u8> {
         let mut seed = 7_u32;
         let mut words = std::iter::repeat_with(|| {
@@ -233,14 +233,15 @@ mod tests {
             let one = packed(&content, 1, 1000);
             assert_eq!(one, packed(&content, 3, 77_777), "{length}");
             let mut read = Vec::new();
-            // One member: what reads only the first has all of it.
+            // The output has a single gzip member, so readers that stop after the first member read
+            // all of it.
             GzDecoder::new(&one[..]).read_to_end(&mut read).unwrap();
             assert_eq!(read, content, "{length}");
         }
     }
 
-    /// Compressors of zlib-rs that are reset give other bytes than new ones: for one of
-    /// some 60 blocks.
+    /// Compressors of zlib-rs produce other bytes after a reset than new ones, for one of about 60
+    /// blocks.
     #[test]
     fn a_block_does_not_depend_on_earlier_blocks() {
         let mut seed = 1_u64;

@@ -1,4 +1,4 @@
-//! The contents of a folder's files, to recognize files that were written without a change.
+//! The contents of a folder's files, to recognize files that were rewritten without a change.
 
 use std::{
     collections::BTreeMap,
@@ -26,8 +26,8 @@ pub struct FileContents {
 }
 
 impl FileContents {
-    /// Reads the small files of a folder. A file that cannot be read is left out. The result is
-    /// that of the manifest's state if the folder is in this state afterwards, too.
+    /// Reads the small files of a folder. Files that cannot be read are left out. The result
+    /// corresponds to the manifest only if the folder is still in the manifest's state afterwards.
     #[must_use]
     pub fn of(folder: &Path, manifest: &Manifest) -> Self {
         let mut left = MAX_BYTES;
@@ -39,7 +39,7 @@ impl FileContents {
         Self::read(folder, files.map(|(path, _)| path))
     }
 
-    /// Whether only times of known files differ between two states, and the files have the
+    /// Returns true if only times of known files differ between two states, and the files have the
     /// known contents.
     #[must_use]
     pub fn are_unchanged(&self, folder: &Path, before: &Manifest, now: &Manifest) -> bool {
@@ -55,8 +55,8 @@ impl FileContents {
         }
     }
 
-    /// Reads the small files of a change. The result is that of the manifest's state if the
-    /// files are in this state afterwards, too.
+    /// Reads the small files of a change. The result corresponds to the manifest only if the files
+    /// are still in the manifest's state afterwards.
     #[must_use]
     pub fn of_changes(folder: &Path, manifest: &Manifest, changes: &Changes) -> Self {
         let small = manifest.files().filter(|(path, size)| {
@@ -70,7 +70,7 @@ impl FileContents {
         Self::read(folder, small.map(|(path, _)| path))
     }
 
-    /// Takes over the contents after a change.
+    /// Applies a change and the contents of its files.
     pub fn update(&mut self, changes: &Changes, changed: Self) {
         for path in changes.removed.iter().chain(&changes.changed) {
             self.hashes.remove(path);
@@ -114,7 +114,7 @@ mod tests {
         let first = manifest();
         let mut contents = FileContents::of(folder, &first);
 
-        // In place, and as editors do.
+        // Writes in place, and by renaming, as editors do.
         fs::write(folder.join("a.py"), "one").unwrap();
         fs::write(folder.join("new"), "two").unwrap();
         fs::rename(folder.join("new"), folder.join("b.py")).unwrap();

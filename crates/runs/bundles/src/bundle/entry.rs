@@ -28,7 +28,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The latest of its change times.
+    /// The latest change time of the entry.
     pub(super) fn changed(&self) -> i128 {
         self.stamp.changed.max(self.stamp.modified)
     }

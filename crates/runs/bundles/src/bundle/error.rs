@@ -1,4 +1,4 @@
-//! Why a folder cannot be packed.
+//! Errors of packing a folder.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use super::SecretFile;
 
-/// Why a folder cannot be packed.
+/// An error of packing a folder.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BundleError {
@@ -44,7 +44,7 @@ pub enum BundleError {
     Link {
         /// The link, within the folder.
         path: PathBuf,
-        /// Where it points.
+        /// The target of the link.
         target: PathBuf,
     },
     /// An invalid ignore pattern.
@@ -52,7 +52,7 @@ pub enum BundleError {
     Pattern {
         /// The file, or the setting with the patterns.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Files that look like secrets.

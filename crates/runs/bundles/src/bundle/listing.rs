@@ -1,5 +1,5 @@
-//! What a folder of code contains, without the times of this machine, to compare it with a folder
-//! of another machine.
+//! The contents of a folder of code, independent of this machine's times, to compare it with a
+//! folder of another machine.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ pub enum Content {
     Folder,
     /// A symbolic link.
     Link {
-        /// Its target.
+        /// The target of the link.
         target: String,
     },
     /// A file.
     File {
-        /// Its size in bytes.
+        /// The size of the file in bytes.
         size: u64,
-        /// Whether its owner may execute it.
+        /// True if the owner may execute the file.
         executable: bool,
         /// The sha256 of its content, in hexadecimal.
         sha256: String,
     },
-    /// The entry exists, and its content is not known.
+    /// The entry exists, but its content is not known.
     Unknown,
 }
 
@@ -73,7 +73,7 @@ impl Listing {
         Self { entries }
     }
 
-    /// Adds the entries of another folder, which replace those of the same paths.
+    /// Adds the entries of another folder, which replace entries with the same paths.
     pub fn extend(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
@@ -83,7 +83,7 @@ impl Listing {
         self.entries.remove(path);
     }
 
-    /// Records that entries may have been replaced by those of another folder.
+    /// Records that entries may have been replaced by the entries of another folder.
     pub fn forget(&mut self, other: &Self) {
         let paths = other.entries.keys().cloned();
         self.entries
@@ -124,7 +124,7 @@ impl Content {
         })
     }
 
-    /// Whether an entry of a folder of this machine, which is at `path`, has this content.
+    /// Returns true if an entry of a folder of this machine, which is at `path`, has this content.
     fn is_of(&self, entry: &Entry, path: &Path) -> bool {
         let may_be_same = match self {
             Self::Folder => entry.kind == Kind::Folder,
@@ -140,7 +140,7 @@ impl Content {
         may_be_same && Self::of(path).is_ok_and(|found| found == *self)
     }
 
-    /// An entry that is different from each entry of this machine, except for folders.
+    /// An entry that differs from every entry of this machine, except for folders.
     fn elsewhere(&self) -> Entry {
         let (kind, size, executable) = match self {
             Self::Folder => (Kind::Folder, 0, true),
@@ -160,9 +160,9 @@ impl Content {
 }
 
 impl Manifest {
-    /// The state of a folder of another machine, in terms of this state of a folder of this
-    /// machine: entries with the same content are the same in both. Reads the files whose sizes
-    /// are the same.
+    /// Translates the state of a folder of another machine into this state of a folder of this
+    /// machine: entries with the same content are equal in both. Reads the files whose sizes are
+    /// equal.
     #[must_use]
     pub fn elsewhere(&self, folder: &Path, listing: &Listing) -> Self {
         let entries = listing.entries.iter().map(|(path, content)| {

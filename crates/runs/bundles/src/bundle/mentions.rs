@@ -15,9 +15,9 @@ const MAX_FILE_BYTES: u64 = 8 << 20;
 const MAX_BYTES: u64 = 256 << 20;
 
 impl Bundle {
-    /// The words of a set that begin with `prefix` and that no file of the bundle mentions.
-    /// Empty if a file mentions the prefix alone, as code does that puts words together, or if
-    /// the files cannot be read completely.
+    /// The words of a set that begin with `prefix` and that no file of the bundle contains. The
+    /// result is empty if a file contains the prefix alone, because its code may build the words,
+    /// or if the files cannot be read completely.
     #[must_use]
     pub fn unmentioned(&self, prefix: &str, words: &BTreeSet<String>) -> BTreeSet<String> {
         let mut left = words.clone();
@@ -46,7 +46,7 @@ fn read(folder: &Path, entry: &Found) -> Option<Vec<u8>> {
     Some(text)
 }
 
-/// Removes the words that a text mentions. Returns true if it mentions the prefix alone.
+/// Removes the words that a text contains. Returns true if it contains the prefix alone.
 fn remove_mentioned(text: &[u8], prefix: &str, words: &mut BTreeSet<String>) -> bool {
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
     for start in memmem::find_iter(text, prefix) {

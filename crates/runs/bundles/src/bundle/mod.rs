@@ -57,7 +57,7 @@ pub struct PackOptions {
     /// A cache folder for the results of packing. An unchanged folder is not packed again
     /// until its archive is needed.
     pub cache: Option<PathBuf>,
-    /// Whether the report lists all excluded files instead of only the first ones.
+    /// True if the report lists all excluded files instead of only the first ones.
     pub names_all: bool,
     /// A flag to stop packing from another thread. Packing then ends within milliseconds with
     /// [`BundleError::Stopped`] and leaves no file.
@@ -69,11 +69,11 @@ pub struct PackOptions {
 pub struct Progress {
     /// Files packed so far.
     pub files: u64,
-    /// Bytes packed so far, before compression, including those of a partially packed file.
+    /// Bytes packed so far, before compression, including the bytes of a partially packed file.
     pub bytes: u64,
     /// Files to pack.
     pub total_files: u64,
-    /// Their size in bytes, before compression.
+    /// The size of all files to pack in bytes, before compression.
     pub total_bytes: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct Progress {
 pub struct Report {
     /// Files and links packed.
     pub files: u64,
-    /// Their size in bytes, before compression.
+    /// The size of the packed files in bytes, before compression.
     pub bytes: u64,
     /// The number of excluded files and folders.
     pub left_out: u64,
@@ -91,7 +91,7 @@ pub struct Report {
     pub left_out_examples: Vec<String>,
     /// The first of the excluded folders that are virtual environments.
     pub environments: Vec<String>,
-    /// Problems because of which other files may be packed than those that git lists.
+    /// Problems that may cause other files to be packed than git lists.
     pub warnings: Vec<String>,
     /// The largest files packed, largest first.
     pub largest: Vec<(PathBuf, u64)>,
@@ -116,7 +116,7 @@ struct Contents {
     entries: Vec<Found>,
     paths: BTreeSet<PathBuf>,
     cache: Option<Cache>,
-    /// Created on demand if the folder is unchanged.
+    /// The archive. Created on demand if the folder is unchanged.
     data: OnceLock<Data>,
 }
 
@@ -133,8 +133,8 @@ impl Contents {
 }
 
 impl Bundle {
-    /// Whether the archive exists already. For a folder that is unchanged since it was last
-    /// packed, it does not.
+    /// Returns true if the archive exists already. It does not exist for a folder that is unchanged
+    /// since it was last packed.
     #[must_use]
     pub fn is_packed(&self) -> bool {
         self.contents.data.get().is_some()
@@ -143,7 +143,7 @@ impl Bundle {
     /// Creates the archive unless it exists. `stop` works like [`PackOptions::stop`].
     ///
     /// # Errors
-    /// As [`pack`]; [`BundleError::FolderChanged`].
+    /// The same as [`pack`]; [`BundleError::FolderChanged`].
     pub fn make(
         &self,
         stop: &AtomicBool,
@@ -194,7 +194,7 @@ impl Bundle {
     /// The whole archive.
     ///
     /// # Errors
-    /// As [`Bundle::open`].
+    /// The same as [`Bundle::open`].
     pub fn bytes(&self) -> io::Result<Bytes> {
         match self.made()? {
             Data::Memory(bytes) => Ok(bytes.clone()),
@@ -202,7 +202,7 @@ impl Bundle {
         }
     }
 
-    /// Whether a path of the folder is in the bundle.
+    /// Returns true if a path of the folder is in the bundle.
     #[must_use]
     pub fn contains(&self, path: &Path) -> bool {
         self.contents.paths.contains(path)
@@ -214,8 +214,8 @@ impl Bundle {
         &self.contents.folder
     }
 
-    /// Returns true if the bundle has a file or a link at a path or above it, or a folder there
-    /// that is not empty.
+    /// Returns true if the bundle contains a file or a link at a path or above it, or a folder at
+    /// the path that is not empty.
     #[must_use]
     pub fn has_files_at(&self, path: &Path) -> bool {
         let entries = &self.contents.entries;
@@ -227,8 +227,8 @@ impl Bundle {
         })
     }
 
-    /// One warning for each file in the folder that the command names but that is neither in
-    /// the bundle nor available to the tasks in another way.
+    /// Warnings for each file in the folder that the command names, but that is neither in the
+    /// bundle nor available to the tasks in another way.
     #[must_use]
     pub fn warnings(&self, command: &[String], is_there: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -274,12 +274,12 @@ impl Bundle {
 
 /// Packs a folder. Calls `progress` after each file, and within large files.
 ///
-/// Excludes the files that .gitignore and .longshoreignore files match (the latter win),
-/// [`DEFAULT_IGNORES`], folders marked as caches by a `CACHEDIR.TAG`, and everything that
-/// is not a file, folder or link.
+/// Excludes the files that .gitignore and .longshoreignore files match (.longshoreignore takes
+/// precedence), [`DEFAULT_IGNORES`], folders marked as caches by a `CACHEDIR.TAG`, and everything
+/// that is not a file, folder or link.
 ///
 /// # Errors
-/// Names the path, what is wrong with it, and what to do.
+/// The error contains the path, the problem and the remedy.
 pub fn pack(
     folder: &Path,
     options: &PackOptions,

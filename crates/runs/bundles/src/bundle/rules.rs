@@ -33,7 +33,7 @@ pub const DEFAULT_IGNORES: &[&str] = &[
     "__pypackages__/",
 ];
 
-/// The project's own ignore file.
+/// The ignore file of the project.
 pub(super) const IGNORE_FILE: &str = ".longshoreignore";
 /// The file that marks a cache folder (bford.info/cachedir).
 const CACHE_MARK: &str = "CACHEDIR.TAG";
@@ -53,7 +53,7 @@ pub(super) fn from_file(folder: &Path, file: &Path) -> Result<Option<Gitignore>,
     build(builder, file).map(Some)
 }
 
-/// Rules from a setting instead of a file; `name` names the setting in errors.
+/// Rules from a setting instead of a file. Errors contain the setting's `name`.
 pub(super) fn rules(root: &Path, name: &str, lines: &[String]) -> Result<Gitignore, BundleError> {
     let mut builder = GitignoreBuilder::new(root);
     for line in lines {
@@ -78,7 +78,7 @@ fn build(builder: GitignoreBuilder, path: &Path) -> Result<Gitignore, BundleErro
 pub(super) fn is_cache(folder: &Path) -> bool {
     let mut mark = [0; CACHE_SIGNATURE.len()];
     let file = folder.join(CACHE_MARK);
-    // Do not block on a pipe of that name.
+    // Does not block on a pipe of this name.
     file.is_file()
         && File::open(file).is_ok_and(|mut file| file.read_exact(&mut mark).is_ok())
         && mark == *CACHE_SIGNATURE

@@ -23,7 +23,7 @@ use super::{
     walk::{self, Walked},
 };
 
-/// A scanned folder: which files to pack, and whether packing is necessary.
+/// A scanned folder: the files to pack, and the cached result if the folder is unchanged.
 #[derive(Debug)]
 pub struct Scan {
     /// The files to pack.
@@ -40,7 +40,7 @@ pub struct Scan {
 /// packed, it reads only the ignore files.
 ///
 /// # Errors
-/// As [`pack`](super::pack()).
+/// The same as [`pack`](super::pack()).
 pub fn scan(folder: &Path, options: &PackOptions) -> Result<Scan, BundleError> {
     check_folder(folder)?;
     let begun = SystemTime::now();
@@ -64,7 +64,7 @@ pub fn scan(folder: &Path, options: &PackOptions) -> Result<Scan, BundleError> {
 }
 
 impl Scan {
-    /// Whether the folder is unchanged since it was last packed. Then [`Scan::pack`] reads
+    /// Returns true if the folder is unchanged since it was last packed. Then [`Scan::pack`] reads
     /// no files.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
@@ -75,7 +75,7 @@ impl Scan {
     /// large files.
     ///
     /// # Errors
-    /// As [`pack`](super::pack()).
+    /// The same as [`pack`](super::pack()).
     pub fn pack(self, progress: impl FnMut(Progress)) -> Result<Bundle, BundleError> {
         let (data, size, sha256) = match self.known {
             Some(known) => (known.data.map(Data::Memory), known.size, known.sha256),

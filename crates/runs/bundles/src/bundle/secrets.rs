@@ -143,8 +143,8 @@ fn in_text(text: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether a text contains a PEM private key. Matches whole lines, so that code that searches
-/// for keys does not count.
+/// Returns true if a text contains a PEM private key. Matches whole lines, so that code that
+/// searches for keys does not count.
 fn has_private_key(text: &str) -> bool {
     text.lines().any(|line| {
         let kind = line

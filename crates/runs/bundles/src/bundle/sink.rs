@@ -12,7 +12,7 @@ pub(super) const IN_MEMORY: usize = 4 * 1024 * 1024;
 #[derive(Debug)]
 pub(super) enum Data {
     Memory(Bytes),
-    /// Removed when dropped.
+    /// The archive in a temporary file, which is removed when this value is dropped.
     File(tempfile::NamedTempFile),
 }
 

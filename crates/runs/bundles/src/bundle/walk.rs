@@ -23,7 +23,8 @@ pub(super) struct Walked {
     pub(super) entries: Vec<Found>,
     pub(super) left_out: u64,
     pub(super) examples: Vec<String>,
-    /// The first virtual environments among the excluded folders, like the examples.
+    /// The first virtual environments among the excluded folders, with the same limit as the
+    /// examples.
     pub(super) environments: Vec<String>,
     pub(super) warnings: Vec<String>,
     /// The maximum number of examples.
@@ -54,7 +55,7 @@ enum Excluded {
     Other,
 }
 
-/// Which part of an entry to pack.
+/// The part of an entry to pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Choice {
     Pack,
@@ -107,7 +108,7 @@ struct Inner {
     patterns: Vec<Patterns>,
 }
 
-/// A folder whose entries are being walked, and what its files added to the rules.
+/// A folder whose entries are being walked, and the additions of its files to the rules.
 struct Level {
     path: PathBuf,
     names: std::vec::IntoIter<OsString>,
@@ -117,10 +118,10 @@ struct Level {
     has_own: bool,
 }
 
-/// A walk through a folder. Without recursion, because a folder can be deeper than the stack.
+/// A walk through a folder, without recursion, because a folder can be deeper than the stack.
 struct Walk<'a> {
     root: PathBuf,
-    /// The folder to pack is a virtual environment, which also contains the code.
+    /// True if the folder to pack is a virtual environment that also contains the code.
     is_environment: bool,
     defaults: Gitignore,
     flags: Gitignore,
@@ -304,7 +305,7 @@ impl Walk<'_> {
             Some(Verdict::Ignored) => true,
             Some(Verdict::Included) => false,
             None => {
-                // A link to a folder of packages is as useless elsewhere as the folder.
+                // A link to a folder of packages is as useless on other machines as the folder.
                 let is_folder_here = is_folder || kind == Kind::Link && full.is_dir();
                 self.defaults.matched(full, is_folder_here).is_ignore()
                     || (is_folder && is_cache(full))

@@ -37,7 +37,7 @@ pub(super) struct BucketObject {
 /// Lists the objects below a prefix, with the credentials of the environment.
 ///
 /// # Errors
-/// [`DataError`] names the bucket, what is wrong, and what to do.
+/// [`DataError`] contains the bucket, the problem and the remedy.
 pub fn list_bucket<'a>(
     remote: &'a Remote,
     settings: &'a [(String, String)],
@@ -61,7 +61,7 @@ pub fn list_bucket<'a>(
                 }
                 None => Some(key),
             };
-            // The prefix itself, as an object: some programs create it for a folder.
+            // Skips an object whose key is the prefix itself: some programs create it for a folder.
             let Some(path) = path.filter(|path| !path.is_empty()) else {
                 others += 1;
                 if others > MOST_OTHERS {
@@ -106,7 +106,7 @@ pub fn list_bucket<'a>(
         }
         let manifest = Manifest::new(files, Vec::new(), Vec::new());
         let text = manifest.to_text();
-        // An object can also be the name of a folder.
+        // Fails if the name of an object is also the name of a folder.
         Manifest::parse(&text).map_err(|problem| DataError::Manifest { place, problem })?;
         Ok(BucketData {
             sha256: Manifest::sha256(&text),

@@ -1,13 +1,13 @@
 //! A cache of data: a folder of this machine, or a volume in a pod.
 //!
-//! - `files/ab/CONTENT`: the contents, each once, without write permission. `CONTENT.x` is an
-//!   executable copy.
+//! - `files/ab/CONTENT`: the contents, each stored once, without write permission. `CONTENT.x` is
+//!   an executable copy.
 //! - `trees/SHA256`: the folder of a manifest. Its files are hard links to the contents. Tasks
 //!   see it through a read-only mount, so that they cannot change contents that others use.
 //! - `manifests/SHA256.json`: the manifest of a complete folder. Its modification time is the
 //!   last use.
-//! - `lock`: processes share it while they use the cache; a process that removes data has it
-//!   alone. `locks/SHA256`: has the process that places this folder.
+//! - `lock`: a shared lock of processes that use the cache, or an exclusive lock of a process that
+//!   removes data. `locks/SHA256`: an exclusive lock of the process that places this folder.
 
 use std::{
     collections::BTreeMap,
@@ -32,12 +32,12 @@ use super::{
 
 /// The prefix of incomplete files and folders.
 pub(super) const UNFINISHED: &str = ".tmp";
-/// The modification time of all contents, in seconds: 2000-01-01. Another one shows that a
-/// program has changed the file.
+/// The modification time of all contents, in seconds: 2000-01-01. Another time means that a program
+/// has changed the file.
 const MODIFIED: u64 = 946_684_800;
-/// The share of the disk that data leaves free: one in 50, at most [`LARGEST_RESERVE`].
+/// The fraction of the disk that data leaves free: one in 50, at most [`LARGEST_RESERVE`].
 const RESERVE: u64 = 50;
-/// The bytes that data leaves free on a large disk: 1 GiB.
+/// The maximum number of bytes that data leaves free on a large disk: 1 GiB.
 const LARGEST_RESERVE: u64 = 1 << 30;
 
 /// A cache of data.
@@ -58,18 +58,18 @@ pub struct Placed {
 /// Data in a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptData {
-    /// The sha256 of its manifest.
+    /// The sha256 of the manifest.
     pub sha256: String,
-    /// The number of its files.
+    /// The number of files.
     pub files: u64,
-    /// The size of its files in bytes. Other data may have the same contents.
+    /// The size of the files in bytes. Other data may have the same contents.
     pub bytes: u64,
-    /// When it was last used.
+    /// The time of the last use.
     pub used: SystemTime,
 }
 
 impl DataCache {
-    /// The cache in this folder, which does not have to exist.
+    /// Creates the cache in this folder, which does not have to exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -97,7 +97,7 @@ impl DataCache {
 
     /// The file of a content.
     pub(super) fn content(&self, content: &str, executable: bool) -> PathBuf {
-        // The last digits: identities of objects have a common start.
+        // The last digits, because identities of objects have a common start.
         let end = content.get(content.len().saturating_sub(2)..);
         let name = match executable {
             true => format!("{content}.x"),
@@ -109,7 +109,7 @@ impl DataCache {
     /// Places the folder of a snapshot. Copies the contents that the cache lacks.
     ///
     /// # Errors
-    /// [`DataError`] names the file and what failed. Nothing incomplete is used.
+    /// [`DataError`] contains the file and the failed operation. Nothing incomplete is used.
     pub fn place_snapshot(
         &self,
         snapshot: &Snapshot,
@@ -187,13 +187,13 @@ impl DataCache {
         (missing, bytes)
     }
 
-    /// Whether the cache has the content of a file, unchanged.
+    /// Returns true if the cache has the unchanged content of a file.
     fn has(&self, file: &DataFile) -> bool {
         let path = self.content(&file.content, file.executable);
         fs::symlink_metadata(path).is_ok_and(|found| is_unchanged(&found, file))
     }
 
-    /// Checks that the disk has room for this many bytes.
+    /// Checks that the disk has space for this many bytes.
     pub(super) fn check_space(&self, bytes: u64) -> Result<(), DataError> {
         let Ok(disk) = rustix::fs::statvfs(&self.root) else {
             return Ok(());
@@ -250,7 +250,7 @@ impl DataCache {
             .map_err(|failed| DataError::cache("create", &path)(failed.error))
     }
 
-    /// Places a folder whose contents are all there.
+    /// Places a folder whose contents are all in the cache.
     pub(super) fn place(&self, manifest: &Manifest, sha256: &str) -> Result<(), DataError> {
         let trees = self.root.join("trees");
         let new = tempfile::Builder::new()
@@ -259,7 +259,7 @@ impl DataCache {
         let new = new.map_err(DataError::cache("write to", &trees))?.keep();
         let content = |file: &DataFile| self.content(&file.content, file.executable);
         let made = tree::make(content, manifest, &new)
-            // A content that is lost in a power failure would look complete.
+            // Without a sync, content that is lost in a power failure would look complete.
             .and_then(|()| tree::sync(&trees))
             .and_then(|()| self.put_manifest(manifest, sha256))
             .and_then(|()| self.put_tree(&new, sha256));
@@ -281,8 +281,8 @@ impl DataCache {
         written().map_err(DataError::cache("write", &path))
     }
 
-    /// Gives a new folder its name. One with changed files is moved aside, because tasks may use
-    /// it, and removed with the unused data.
+    /// Gives a new folder its final name. If a folder with changed files exists there, it is moved
+    /// aside, because tasks may use it, and removed with the unused data.
     fn put_tree(&self, new: &Path, sha256: &str) -> Result<(), DataError> {
         let path = self.tree(sha256);
         if fs::symlink_metadata(&path).is_ok() {
@@ -293,7 +293,7 @@ impl DataCache {
         fs::rename(new, &path).map_err(DataError::cache("create", &path))
     }
 
-    /// Whether the folder of a manifest is there, with unchanged files.
+    /// Returns true if the folder of a manifest exists with unchanged files.
     pub(super) fn is_placed(&self, manifest: &Manifest, sha256: &str) -> bool {
         let tree = self.tree(sha256);
         let is_link = |path: &str| {
@@ -370,7 +370,7 @@ impl DataCache {
     }
 }
 
-/// Whether a file is a content that no program has changed.
+/// Returns true if a file is a content that no program has changed.
 fn is_unchanged(found: &fs::Metadata, file: &DataFile) -> bool {
     let is_executable = found.mode() & 0o111 != 0;
     found.is_file()
@@ -380,7 +380,7 @@ fn is_unchanged(found: &fs::Metadata, file: &DataFile) -> bool {
         && is_executable == file.executable
 }
 
-/// Locks a file together with others. `None` where the file system has no locks.
+/// Takes a shared lock of a file. `None` if the file system has no locks.
 fn shared(file: &File) -> io::Result<Option<File>> {
     let locked = rustix::fs::flock(file, rustix::fs::FlockOperation::LockShared);
     supported(file.try_clone()?, locked)
@@ -389,7 +389,7 @@ fn shared(file: &File) -> io::Result<Option<File>> {
 fn supported(file: File, locked: rustix::io::Result<()>) -> io::Result<Option<File>> {
     match locked {
         Ok(()) => Ok(Some(file)),
-        // Each step is atomic, so that without locks contents are only fetched twice.
+        // Each step is atomic, so without locks contents are only fetched twice.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOLCK | rustix::io::Errno::NOSYS) => {
             Ok(None)
         }

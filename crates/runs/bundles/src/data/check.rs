@@ -7,20 +7,20 @@ pub(super) const DEEPEST: usize = 100;
 /// The prefix of the identity of an object whose sha256 is unknown.
 pub(super) const OBJECT: &str = "object-";
 
-/// Whether a path consists of names, without `.`, `..` and control characters.
+/// Returns true if a path consists of names without `.`, `..` and control characters.
 pub(super) fn is_plain(path: &str) -> bool {
     path.len() <= LONGEST
         && path.split('/').count() <= DEEPEST
         && path.split('/').all(is_plain_name)
 }
 
-/// Whether a text is the name of a file, without control characters.
+/// Returns true if a text is the name of a file, without control characters.
 pub(super) fn is_plain_name(name: &str) -> bool {
     let is_name = !name.is_empty() && name != "." && name != "..";
     is_name && name.len() <= 255 && !name.chars().any(|c| c == '/' || c.is_control())
 }
 
-/// Whether a text is a sha256 in lower-case hexadecimal.
+/// Returns true if a text is a sha256 in lower-case hexadecimal.
 pub(super) fn is_sha256(text: &str) -> bool {
     text.len() == 64
         && text
@@ -28,7 +28,7 @@ pub(super) fn is_sha256(text: &str) -> bool {
             .all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'))
 }
 
-/// Whether a text is the identity of a content.
+/// Returns true if a text is the identity of a content.
 pub(super) fn is_content(text: &str) -> bool {
     is_sha256(text.strip_prefix(OBJECT).unwrap_or(text))
 }

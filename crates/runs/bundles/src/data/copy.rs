@@ -13,7 +13,7 @@ use crate::bundle::hexadecimal;
 /// Buffer size in bytes.
 const PIECE: usize = 256 * 1024;
 
-/// Why a file was not copied.
+/// The reason why a file was not copied.
 #[derive(Debug)]
 pub(super) enum CopyError {
     Read(io::Error),
@@ -21,8 +21,8 @@ pub(super) enum CopyError {
     Stopped,
 }
 
-/// The sha256 and size of what is read. Reads at most one byte more than `most`, because a file
-/// that grows must not fill the disk.
+/// The sha256 and the size of the data read. Reads at most one byte more than `most`, because a
+/// file that grows must not fill the disk.
 pub(super) fn hash(
     from: &mut impl Read,
     to: &mut impl Write,
@@ -48,7 +48,7 @@ pub(super) fn hash(
     }
 }
 
-/// Copies a file to an empty one. Where the file system can share the data of both, it is not
+/// Copies a file to an empty one. If the file system can share the data of both, nothing is
 /// written, and the copy is then read to calculate its sha256.
 pub(super) fn copy(
     from: &mut File,

@@ -37,21 +37,22 @@ use crate::{
     },
 };
 
-/// The maximum number of contents: each has a signed URL.
+/// The maximum number of contents, because each has a signed URL.
 const MOST_SIGNED: usize = 100_000;
-/// Up to this number, the store is asked for each content; otherwise it lists them.
+/// Up to this number, the store is queried for each content; otherwise, its contents are listed.
 const ASKED_EACH: usize = 200;
-/// The number of concurrent requests for whether a content exists.
+/// The number of concurrent queries for the existence of contents.
 const ASKED_AT_ONCE: usize = 32;
 /// Contents up to this size are uploaded in one request.
 const SMALL: u64 = 8 << 20;
-/// The number of concurrent uploads of small and of large contents: these have concurrent parts.
+/// The number of concurrent uploads of small contents, and of large contents, which have concurrent
+/// parts.
 const AT_ONCE: (usize, usize) = (8, 2);
 
 /// Options of a delivery.
 #[derive(Clone)]
 pub struct DataOptions {
-    /// Settings of the object store that override those of the environment, by variable name.
+    /// Settings of the object store by variable name. They override the environment's settings.
     pub settings: Vec<(String, String)>,
     /// The validity of signed URLs.
     pub validity: Duration,
@@ -73,7 +74,7 @@ impl fmt::Debug for DataOptions {
 /// is dropped, complete contents stay in the store, and the next delivery continues.
 ///
 /// # Errors
-/// [`DataError`] names the file or the store, what is wrong, and what to do.
+/// [`DataError`] contains the file or the store, the problem and the remedy.
 pub fn deliver<'a>(
     snapshot: &'a Snapshot,
     remote: &'a Remote,
@@ -118,7 +119,7 @@ pub fn deliver<'a>(
 /// not fit into the Secret of the run is kept in the store.
 ///
 /// # Errors
-/// As [`deliver`].
+/// The same as [`deliver`].
 pub async fn sign_bucket(
     bucket: &BucketData,
     store: Option<&Remote>,
@@ -128,7 +129,7 @@ pub async fn sign_bucket(
     put_list(&list, store, options).await
 }
 
-/// The list of the objects of a bucket.
+/// The signed URLs of the objects of a bucket.
 pub(super) async fn access_to(
     bucket: &BucketData,
     options: &DataOptions,
@@ -177,7 +178,8 @@ async fn existing(
             .map(|(content, source)| (*content, source.size()))
             .collect();
         let folder = object::folder(remote);
-        // Those of other folders, too: with many, it is faster to ask for each.
+        // The listing includes contents of other folders. If there are many, it is faster to query
+        // each content.
         let most = wanted.len().saturating_mul(20);
         let listed = not_silent(opened.objects.list(Some(&folder)).take(most));
         let mut listed = std::pin::pin!(listed);
@@ -185,7 +187,7 @@ async fn existing(
         let complete = loop {
             match listed.next().await {
                 None => break count < most,
-                // Without permission to list.
+                // The store denies listing.
                 Some(Err(_)) => break false,
                 Some(Ok(found)) => {
                     count += 1;
@@ -213,7 +215,7 @@ async fn existing(
                 Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
                     Err(remote.refusal(&error))
                 }
-                // Without permission to list, missing objects are not reported: the upload
+                // Without permission to list, stores do not report missing objects. The upload then
                 // reports the problem.
                 _ => Ok((content, false)),
             },
@@ -308,7 +310,7 @@ async fn send_one(
     })
 }
 
-/// Reads a file, and checks at its end that it has the expected content.
+/// A reader of a file that checks at the end that the file has the expected content.
 struct Verified {
     file: File,
     source: SourceFile,
@@ -346,10 +348,10 @@ async fn sign(
     Ok(access.collect())
 }
 
-/// Puts a list where the pods can read it.
+/// Makes a list available to the pods.
 ///
 /// # Errors
-/// As [`deliver`].
+/// The same as [`deliver`].
 pub async fn put_list(
     list: &AccessList,
     store: Option<&Remote>,

@@ -1,4 +1,4 @@
-//! Why data cannot be given to tasks.
+//! Errors of preparing data for tasks.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::store::{DownloadError, StoreError};
 
-/// Why data cannot be given to tasks.
+/// An error of preparing data for tasks.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -16,7 +16,7 @@ pub enum DataError {
     NoFolder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// An entry of the folder cannot be data.
@@ -26,7 +26,7 @@ pub enum DataError {
     Entry {
         /// The path in the folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// An ignore pattern is invalid.
@@ -34,7 +34,7 @@ pub enum DataError {
     Ignore {
         /// The ignore file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// There are too many entries.
@@ -44,7 +44,7 @@ pub enum DataError {
     TooMany {
         /// The folder, or the bucket.
         place: String,
-        /// What there is too much of.
+        /// The kind of entries.
         what: &'static str,
         /// The maximum.
         most: usize,
@@ -73,7 +73,7 @@ pub enum DataError {
         /// The cause.
         source: io::Error,
     },
-    /// There is no space for the data.
+    /// The disk lacks space for the data.
     #[error(
         "no space for {bytes} bytes of data in {}: {free} bytes can be used, because a fiftieth of the disk, at most 1 GiB, is kept free; free some (`longshore data prune` removes unused data of the embedded cluster), or use less data", path.display()
     )]
@@ -88,19 +88,19 @@ pub enum DataError {
     /// A manifest is not valid.
     #[error("the list of files {place} is not valid: {problem}")]
     Manifest {
-        /// Where it is from.
+        /// The location of the manifest.
         place: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A content differs from the one that was requested.
+    /// A content differs from the requested one.
     #[error(
         "{place} is damaged: {problem}; delete it from the store, and run again to upload it again"
     )]
     Damaged {
         /// The location in the store.
         place: String,
-        /// How it differs.
+        /// The difference.
         problem: String,
     },
     /// An object of a bucket has changed since the run was submitted.
@@ -114,7 +114,7 @@ pub enum DataError {
     Download {
         /// The path in the folder of the data.
         path: String,
-        /// What happened.
+        /// The problem.
         problem: String,
     },
     /// The list of signed URLs lacks a file.
@@ -144,10 +144,10 @@ pub enum DataError {
         place: String,
         /// The object's key.
         key: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// The store does not work.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The caller stopped the work.

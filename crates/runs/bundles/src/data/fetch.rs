@@ -17,10 +17,10 @@ use crate::store::{
 const AT_ONCE: usize = 16;
 
 impl DataCache {
-    /// Places the objects of a bucket. Downloads those that the cache lacks.
+    /// Places the objects of a bucket. Downloads missing objects.
     ///
     /// # Errors
-    /// [`DataError`] names the object and what failed.
+    /// [`DataError`] contains the object and the failed operation.
     pub async fn place_bucket(
         &self,
         bucket: &BucketData,
@@ -36,7 +36,7 @@ impl DataCache {
 /// and waits for another process that does so at the same time.
 ///
 /// # Errors
-/// [`DataError`] names the file and what failed. Nothing incomplete is used.
+/// [`DataError`] contains the file and the failed operation. Nothing incomplete is used.
 pub fn fetch<'a>(
     cache: &'a DataCache,
     list: &'a AccessList,

@@ -1,5 +1,5 @@
-//! The sha256 of the files of a folder as last determined, so that unchanged files are not
-//! read again. A file is unchanged if its size, inode and times are.
+//! The last determined sha256 of a folder's files, so that unchanged files are not read again. A
+//! file is unchanged if its size, inode and times are.
 
 use std::{
     collections::HashMap,
@@ -16,8 +16,8 @@ use crate::bundle::hexadecimal;
 
 /// The version of the format.
 const FORMAT: u32 = 1;
-/// Coarser than the timestamps of common file systems, in nanoseconds: a file that changed
-/// this short before it was read may change again without a visible change of its times.
+/// Coarser than the timestamps of common file systems, in nanoseconds: a file that changed within
+/// this time before it was read may change again without a visible change of its times.
 pub(super) const MOMENT: i128 = 2_000_000_000;
 /// The maximum size of the file in bytes.
 const LARGEST: u64 = 1 << 30;
@@ -31,7 +31,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Reads the index of a folder. A damaged one is empty.
+    /// Reads the index of a folder. A damaged index is read as empty.
     pub(super) fn read(path: &Path, folder: &Path) -> Self {
         let empty = || Self {
             format: FORMAT,

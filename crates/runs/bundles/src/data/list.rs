@@ -1,4 +1,4 @@
-//! Where a pod gets an [`AccessList`](super::AccessList).
+//! The source from which a pod gets an [`AccessList`](super::AccessList).
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::SignedUrl;
 
-/// Where a pod gets the list of its data and their signed URLs. A secret.
+/// The source from which a pod gets the list of its data and their signed URLs. Secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PodList {

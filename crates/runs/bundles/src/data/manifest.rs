@@ -39,7 +39,7 @@ pub struct DataFile {
     /// The identity of the content: its sha256 in hexadecimal, or `object-` and the sha256 of
     /// the bucket, key, ETag and size of an object.
     pub content: String,
-    /// Whether it is executable.
+    /// True if the file is executable.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }
@@ -71,10 +71,10 @@ impl Manifest {
         }
     }
 
-    /// Its text.
+    /// The text of the manifest, as JSON.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Strings and numbers are always written.
+        // Serialization of strings and numbers cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
@@ -84,11 +84,11 @@ impl Manifest {
         hexadecimal(&Sha256::digest(text.as_bytes()))
     }
 
-    /// Reads a text, which anyone may have written, and checks that its files can be written
-    /// below a folder and cannot leave it.
+    /// Reads an untrusted text, and checks that its files can be written below a folder and cannot
+    /// leave it.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let manifest: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         manifest.check()?;
@@ -114,7 +114,7 @@ impl Manifest {
                 return Err(format!("it has {path:?} twice"));
             }
         }
-        // Nothing is below a file or a link, so no link is followed.
+        // Checks that no entry is below a file or a link, so that no link is followed.
         for path in &paths {
             let mut above = *path;
             while let Some((folder, _)) = above.rsplit_once('/') {

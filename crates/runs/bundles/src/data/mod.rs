@@ -1,5 +1,5 @@
-//! Data for tasks: folders of this machine and prefixes of buckets, by the content of their
-//! files.
+//! Data for tasks: folders of this machine and prefixes of buckets, identified by the content of
+//! their files.
 //!
 //! 1. [`scan`] finds the files of a folder and their sha256: a [`Snapshot`] with a
 //!    [`Manifest`], whose sha256 is the identity of the data. `bucket` does so for a bucket.

@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 use super::check::OBJECT;
 use crate::{bundle::hexadecimal, store::Remote};
 
-/// The identity of an object's content. Its sha256 is not known before it is downloaded.
+/// The identity of an object's content, because its sha256 is unknown before the download.
 pub(super) fn content(store: &str, object: &ObjectMeta) -> String {
     let etag = object.e_tag.as_deref().unwrap_or_default();
     let time = match etag {

@@ -1,4 +1,4 @@
-//! Work on many files by a few threads.
+//! Processes many files on a few threads.
 
 use std::sync::{
     Mutex,

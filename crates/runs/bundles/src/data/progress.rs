@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// What is being done.
+/// The current operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -42,7 +42,7 @@ pub(super) struct Counter<'a> {
     total: u64,
     files: u64,
     listener: &'a (dyn Fn(DataProgress) + Send + Sync),
-    /// Whether the work is to stop.
+    /// Set to stop the work.
     pub(super) stop: &'a AtomicBool,
 }
 

@@ -14,11 +14,11 @@ use rustix::fs::{Mode, OFlags};
 
 use super::{DataCache, DataError, KeptData, Manifest, cache::UNFINISHED};
 
-/// How long data counts as used after its last use: the objects of a run that is being submitted,
-/// or the processes of a pod that is starting, do not exist yet.
+/// The time for which data counts as used after its last use. It covers runs that are being
+/// submitted and pods that are starting, whose objects or processes do not exist yet.
 const START_GRACE: Duration = Duration::from_secs(3600);
 
-/// The only process that uses a cache.
+/// Exclusive access to a cache.
 #[derive(Debug)]
 pub struct Removal {
     cache: DataCache,
@@ -26,8 +26,8 @@ pub struct Removal {
 }
 
 impl Removal {
-    /// Removes data, and the contents that no other data has, except data that was used since
-    /// it was listed. Returns the removed data, and the number of freed bytes.
+    /// Removes data, and the contents that no other data uses, except data that was used after it
+    /// was listed. Returns the removed data, and the number of freed bytes.
     ///
     /// # Errors
     /// The cache cannot be read or written.
@@ -41,7 +41,7 @@ impl Removal {
             if found.is_ok_and(|used| used != data.used) {
                 continue;
             }
-            // Without its manifest, a folder does not count as complete.
+            // A folder without its manifest does not count as complete.
             gone(fs::remove_file(&manifest)).map_err(DataError::cache("remove", &manifest))?;
             let folder = cache.tree(&data.sha256);
             remove_tree(&folder).map_err(DataError::cache("remove", &folder))?;
@@ -59,8 +59,8 @@ pub struct DataGuard {
 }
 
 impl DataCache {
-    /// Waits until no other process uses the cache, to remove data. Which data runs use must be
-    /// asked for after that. `None` if there is no cache.
+    /// Waits until no other process uses the cache, so that data can be removed. The caller must
+    /// find out only afterwards which data runs use. `None` if the cache does not exist.
     ///
     /// # Errors
     /// The cache cannot be locked.
@@ -70,7 +70,7 @@ impl DataCache {
         }
         let file = self.lock_file("lock")?;
         let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive);
-        // Without locks, another process may place data at the same time.
+        // Fails without locks, because another process may place data at the same time.
         locked.map_err(|error| DataError::cache("lock", &self.root)(error.into()))?;
         Ok(Some(Removal {
             cache: self.clone(),
@@ -78,19 +78,19 @@ impl DataCache {
         }))
     }
 
-    /// Whether a task has the folder of the data, by [`hold`].
+    /// Returns true if a task uses the folder of the data, according to [`hold`].
     #[must_use]
     pub fn is_held(&self, data: &KeptData) -> bool {
         let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
         match File::open(self.tree(&data.sha256)) {
-            // Where the file system has no locks, everything counts as used.
+            // If the file system has no locks, everything counts as used.
             Ok(folder) => rustix::fs::flock(&folder, operation).is_err(),
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         }
     }
 
-    /// Removes data that no task holds, least recently used first, so that the cache has room for
-    /// the missing contents of a manifest within a limit.
+    /// Removes data that no task holds, least recently used first, until the missing contents of a
+    /// manifest fit in the cache within a limit.
     ///
     /// # Errors
     /// The cache cannot be read or written.
@@ -140,15 +140,15 @@ impl DataCache {
             if is_recent || is_used(&data) {
                 continue;
             }
-            // At most: other data may have the same contents.
+            // An upper bound, because other data may have the same contents.
             left = left.saturating_sub(data.bytes);
             unwanted.push(data);
         }
         Ok(unwanted)
     }
 
-    /// Removes what no data has: contents, folders of killed processes and replaced folders.
-    /// The caller has the cache alone.
+    /// Removes unused contents, folders of killed processes, and replaced folders. Requires
+    /// exclusive access to the cache.
     fn clean(&self) -> Result<(), DataError> {
         let known: BTreeSet<String> = self.kept()?.into_iter().map(|data| data.sha256).collect();
         let trees = self.root.join("trees");
@@ -166,7 +166,8 @@ impl DataCache {
                 continue;
             }
             for content in entries(&path)? {
-                // Only the cache itself has the content, unless file systems have no links.
+                // A single link means that no data uses the content, or that the file system has no
+                // hard links.
                 let is_unused = content.metadata().is_ok_and(|found| found.nlink() == 1);
                 if is_unused {
                     let path = content.path();
@@ -178,10 +179,10 @@ impl DataCache {
     }
 }
 
-/// Marks the folder of data as used as long as this process, or one that it executes or starts,
-/// runs.
+/// Marks the folder of data as used while this process, or a process that it executes or starts, is
+/// running.
 pub fn hold(folder: &Path) {
-    // Without CLOEXEC, so that the command has it, too.
+    // Without CLOEXEC, so that the command inherits the lock.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let opened = rustix::fs::open(folder, flags, Mode::empty());
     let operation = rustix::fs::FlockOperation::NonBlockingLockShared;

@@ -23,7 +23,7 @@ use super::{
     walk::{FoundFile, Stamp, canonical, walk},
 };
 
-/// How to scan a folder.
+/// Options of a scan.
 #[derive(Clone)]
 pub struct ScanOptions {
     /// A folder for the sha256 of files. With it, unchanged files are not read again.
@@ -65,7 +65,7 @@ pub struct Snapshot {
     pub excluded: u64,
     /// The folder.
     pub folder: PathBuf,
-    /// A file with each content.
+    /// For each content, a file that has it.
     pub(super) sources: HashMap<String, SourceFile>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct SourceFile {
 /// Finds the files of a folder and their sha256.
 ///
 /// # Errors
-/// Names the entry that cannot be data, and why.
+/// The error contains the entry that cannot be data, and the reason.
 pub fn scan(folder: &Path, options: &ScanOptions) -> Result<Snapshot, DataError> {
     let folder = canonical(folder)?;
     let walked = walk(&folder, &options.stop)?;
@@ -100,7 +100,7 @@ pub fn scan(folder: &Path, options: &ScanOptions) -> Result<Snapshot, DataError>
         .filter_map(|file| Some((file.path.as_str(), known.get(&file.path)?.1.clone())))
         .collect();
     let found = hash_all(&folder, &new, options);
-    // Also after an error: the next scan continues.
+    // The index is also written after an error, so that the next scan continues.
     let (found, result) = found;
     for (path, sha256) in found {
         hashes.insert(path, sha256);
@@ -149,7 +149,7 @@ pub fn scan(folder: &Path, options: &ScanOptions) -> Result<Snapshot, DataError>
     })
 }
 
-/// The sha256 of files, as far as they were determined.
+/// The sha256 of files, as far as they could be determined.
 fn hash_all<'a>(
     folder: &Path,
     files: &[&'a FoundFile],
@@ -181,7 +181,7 @@ fn hash_all<'a>(
 impl SourceFile {
     /// Opens the file, if it is unchanged since the scan.
     pub(super) fn open(&self) -> Result<File, DataError> {
-        // Do not follow a link, nor block on a pipe, that has replaced the file.
+        // Does not follow a link, nor block on a pipe, that has replaced the file.
         let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY;
         let flags = i32::try_from(flags.bits()).unwrap_or_default();
         let opened = OpenOptions::new()

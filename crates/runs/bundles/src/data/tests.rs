@@ -116,7 +116,7 @@ fn unchanged_files_are_not_read_again() {
         ..ScanOptions::default()
     };
     assert_eq!(scan(&case.folder, &options).unwrap().read, 4);
-    // The change times are those of the kernel, so the files have to become old.
+    // The kernel sets the change times, so the test waits until the files are old.
     std::thread::sleep(Duration::from_millis(2100));
     let first = scan(&case.folder, &options).unwrap();
     let second = scan(&case.folder, &options).unwrap();
@@ -242,7 +242,7 @@ fn removed_data_frees_only_contents_that_no_other_data_has() {
     };
     let alone = || case.cache.alone().unwrap().unwrap();
     let listed = of(&second);
-    // Data that is used again after it was listed stays.
+    // Data that is used again after it was listed is kept.
     place(&case.cache, &snapshot(&case.folder).unwrap()).unwrap();
     let (removed, _) = alone().remove(&[listed]).unwrap();
     assert!(removed.is_empty() && second.path.exists());
@@ -284,7 +284,7 @@ fn room_is_made_by_removing_data_that_no_task_holds() {
         File::open(&manifest).unwrap().set_modified(hour).unwrap();
     };
     old();
-    // As a task does, but so that it ends.
+    // Holds the data like a task, but for a limited time.
     let held = File::open(&placed.path).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockShared).unwrap();
     case.cache.make_room(&Manifest::default(), 0).unwrap();

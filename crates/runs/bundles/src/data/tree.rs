@@ -30,7 +30,8 @@ pub(super) fn make(
         let path = tree.join(&link.path);
         symlink(&link.target, &path).map_err(DataError::cache("create", &path))?;
     }
-    // The folder itself last: without write permission, nothing can be created in it.
+    // Changes the folder itself last, because nothing can be created in it without write
+    // permission.
     for folder in folders.iter().rev().map(String::as_str).chain([""]) {
         let path = tree.join(folder);
         let set = fs::set_permissions(&path, Permissions::from_mode(0o555));
@@ -56,8 +57,7 @@ fn folders(manifest: &Manifest) -> BTreeSet<String> {
     folders
 }
 
-/// Links a content, or copies it where the file system cannot link it: it may have no hard
-/// links, or too many of this file.
+/// Links a content, or copies it if the file system has no hard links or the file has too many.
 fn link(content: &Path, path: &Path) -> Result<(), DataError> {
     let failed = DataError::cache("create", path);
     let linked = fs::hard_link(content, path);

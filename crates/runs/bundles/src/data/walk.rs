@@ -38,7 +38,7 @@ pub(super) struct FoundFile {
     pub(super) executable: bool,
 }
 
-/// What changes when a file is changed.
+/// Properties of a file that change when the file changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
     pub(super) size: u64,
@@ -125,7 +125,7 @@ impl Walk<'_> {
             problem: problem.to_owned(),
         };
         let found = match fs::symlink_metadata(full) {
-            // It was removed after its folder was read.
+            // The entry was removed after its folder was read.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err(DataError::Changed {
                     path: full.to_owned(),

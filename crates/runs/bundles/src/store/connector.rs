@@ -1,6 +1,6 @@
-//! The HTTP client of the crate object_store, which follows no redirects here, with two additions. It waits as long as the store
-//! asks for: the crate itself repeats requests after short pauses only, and then fails. And it
-//! limits responses, which the crate collects in memory.
+//! The HTTP client of the crate object_store, which follows no redirects here, with two additions.
+//! First, it waits as long as the store asks for; the crate itself repeats requests only after
+//! short pauses, and then fails. Second, it limits responses, which the crate collects in memory.
 
 use std::{
     pin::Pin,
@@ -28,7 +28,7 @@ use super::{
     waits,
 };
 
-/// The longest sum of pauses for one request: its signature is valid for a quarter of an hour.
+/// The longest sum of pauses for one request, because its signature is valid for 15 minutes.
 const MOST_ASKED: std::time::Duration = std::time::Duration::from_secs(300);
 
 /// Creates the clients.
@@ -82,8 +82,8 @@ impl HttpService for RetryAfter {
 /// The maximum size of a response, in bytes. A page of a listing has up to 5,000 objects.
 const LONGEST: u64 = 32 << 20;
 
-/// Returns the maximum size of the response to a request with these headers: the requested part of
-/// an object, which the caller streams, or a page of a listing.
+/// Returns the maximum size of the response to a request with these headers: a requested part of an
+/// object, which is streamed, or a page of a listing.
 fn longest_response(headers: &HeaderMap) -> u64 {
     let range = headers.get(RANGE).and_then(|range| range.to_str().ok());
     let range = range.and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
@@ -98,8 +98,8 @@ fn limited(body: HttpResponseBody, most: u64) -> HttpResponseBody {
     HttpResponseBody::new(Limited { body, left: most })
 }
 
-/// A response that fails when it is longer than permitted. It gives no hint of its size: the crate
-/// allocates that much memory, and a store can claim any size.
+/// A response that fails when it is longer than permitted. It gives no size hint, because the crate
+/// allocates the hinted size, and a store can claim any size.
 struct Limited {
     body: HttpResponseBody,
     left: u64,

@@ -12,7 +12,7 @@ use super::{
 /// Finds a bundle that was delivered before, and prepares it for download.
 ///
 /// # Errors
-/// [`StoreError::Gone`] if the store no longer has it; otherwise as for
+/// [`StoreError::Gone`] if the store no longer contains it; otherwise, the same as
 /// [`deliver`](super::deliver()).
 pub async fn again(
     sha256: &str,

@@ -1,4 +1,4 @@
-//! Why a bundle cannot be stored.
+//! Errors of storing a bundle.
 
 use std::{io, path::PathBuf};
 
@@ -18,7 +18,7 @@ impl From<BundleError> for StoreError {
 pub const FORMS: &str =
     "file:///an/absolute/path, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix";
 
-/// Why a bundle cannot be stored.
+/// An error of storing a bundle.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -27,17 +27,17 @@ pub enum StoreError {
     Url {
         /// The URL without secrets.
         url: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The bundle is too large for a Secret, and there is no store.
+    /// The bundle is too large for a Secret, and no store is configured.
     #[error(
         "the bundle has {size} bytes, but a Secret holds at most {SECRET_LIMIT}: set `store` (file:///…, s3://…, gs://… or az://…), or exclude large files with .longshoreignore; largest files: {largest}"
     )]
     TooLarge {
-        /// Its size in bytes.
+        /// The size of the bundle in bytes.
         size: u64,
-        /// The largest files in it.
+        /// The largest files of the bundle.
         largest: String,
     },
     /// The bundle cannot be read again.
@@ -59,19 +59,19 @@ pub enum StoreError {
     /// The environment variables for the store are invalid.
     #[error("cannot use the store {store}: {problem}; see {remedy}")]
     Configuration {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
         /// The variables to correct.
         remedy: &'static str,
     },
-    /// There are no credentials.
+    /// The environment contains no credentials.
     #[error("no credentials for the store {store}: set {remedy} ({problem})")]
     NoCredentials {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// The last place that was searched, and the result.
+        /// The last source that was searched, and the result.
         problem: String,
         /// The variables that contain them.
         remedy: &'static str,
@@ -81,9 +81,9 @@ pub enum StoreError {
         "the store {store} denies access: {problem}; check {remedy}, and that they have write access"
     )]
     Refused {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// Its message.
+        /// The message of the store.
         problem: String,
         /// The variables that contain the credentials.
         remedy: &'static str,
@@ -93,9 +93,9 @@ pub enum StoreError {
         "the store {store} denies the listing of its objects: {problem}; check {remedy}, and that they have permission to list and read"
     )]
     NotListed {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// Its message.
+        /// The message of the store.
         problem: String,
         /// The variables that contain the credentials.
         remedy: &'static str,
@@ -103,7 +103,7 @@ pub enum StoreError {
     /// The bucket does not exist.
     #[error("the store {store} does not exist: {problem}; create the bucket, or use another")]
     NoBucket {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
         /// The message of the service.
         problem: String,
@@ -113,19 +113,19 @@ pub enum StoreError {
         "the store {store} is full: {problem}; delete objects that are no longer needed, or raise its quota"
     )]
     Full {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// Its message.
+        /// The message of the store.
         problem: String,
     },
     /// The store does not answer, or returns an unexpected response.
     #[error("cannot upload the bundle to {store}: {problem}; {remedy}")]
     Failed {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// What happened.
+        /// The problem.
         problem: String,
-        /// What to do.
+        /// The recommended action.
         remedy: String,
     },
     /// A signed URL cannot be created.
@@ -133,7 +133,7 @@ pub enum StoreError {
         "cannot sign a URL for the bundle in {store}: {problem}; pods fetch it by such a URL: use credentials that can sign (see docs/stores.md)"
     )]
     Sign {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
         /// The cause.
         problem: String,
@@ -141,7 +141,7 @@ pub enum StoreError {
     /// The signed URL does not return the bundle.
     #[error("{store} has the bundle, but does not return it for the signed URL: {source}")]
     Unreadable {
-        /// Its URL.
+        /// The URL of the store.
         store: String,
         /// The response.
         source: super::DownloadError,
@@ -149,22 +149,22 @@ pub enum StoreError {
     /// The bundle no longer exists.
     #[error("the bundle {place} no longer exists in the store; pack and upload it again")]
     Gone {
-        /// Its location.
+        /// The location of the bundle.
         place: String,
     },
     /// An object other than a bundle cannot be read, signed or deleted.
     #[error("cannot {action} in the store {store}: {problem}; {remedy}")]
     Object {
-        /// What was attempted.
+        /// The attempted operation.
         action: &'static str,
-        /// Its URL.
+        /// The URL of the store.
         store: String,
-        /// What happened.
+        /// The problem.
         problem: String,
-        /// What to do.
+        /// The recommended action.
         remedy: String,
     },
-    /// The caller stopped the upload. No part of it is left.
+    /// The caller stopped the upload. All its parts were removed.
     #[error("the upload was stopped")]
     Stopped,
 }

@@ -70,8 +70,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Whether the bundle exists. Sets its modification time to the time of this use, because a
-/// collector removes bundles that have not been used for long.
+/// Returns true if the bundle exists. Updates its modification time, because a collector removes
+/// bundles that have not been used for a long time.
 fn is_there(path: &Path, size: u64) -> bool {
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() == size) {
         return false;
@@ -81,8 +81,8 @@ fn is_there(path: &Path, size: u64) -> bool {
     };
     // Another user's file keeps its time. Only its owner collects it.
     let _ = file.set_modified(SystemTime::now());
-    // A collector renames the file before it checks the time again. So a file that still has
-    // its name after its time was set is not removed.
+    // A collector renames the file before it checks the time again. Therefore, a file that still
+    // has its name after its time was set is not removed.
     let identity = |found: fs::Metadata| (found.dev(), found.ino());
     match (file.metadata(), fs::metadata(path)) {
         (Ok(opened), Ok(named)) => identity(opened) == identity(named),

@@ -1,4 +1,4 @@
-//! What the delivery of data needs of the stores of bundles.
+//! The parts of the delivery of bundles that the delivery of data needs.
 
 pub(crate) use super::{
     download::{Wanted, check, fetch_with},

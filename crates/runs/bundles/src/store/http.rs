@@ -16,8 +16,8 @@ pub(super) fn choose_tls() {
     });
 }
 
-/// A client that trusts the machine's certificates, or those that browsers trust if the machine
-/// has none, as in slim images.
+/// A client that trusts the machine's certificates, or the certificates that browsers trust if the
+/// machine has none, as in slim images.
 pub(crate) fn client() -> Result<reqwest::Client, reqwest::Error> {
     choose_tls();
     builder().build().or_else(|_| {
@@ -28,8 +28,8 @@ pub(crate) fn client() -> Result<reqwest::Client, reqwest::Error> {
     })
 }
 
-/// Like [`client`], but for requests whose body takes long: without the read timeout, which would
-/// begin with the request.
+/// Like [`client`], but for requests with a long body: without the read timeout, which would begin
+/// with the request.
 pub(super) fn upload_client() -> Result<reqwest::Client, reqwest::Error> {
     choose_tls();
     let plain = || bare().connect_timeout(CONNECT);
@@ -81,7 +81,7 @@ mod tests {
                 let session = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
                 let mut stream = rustls::StreamOwned::new(session, socket.unwrap());
                 let mut request = [0; 1024];
-                // A stranger ends here.
+                // This fails for a client that does not trust the certificate.
                 if stream.read(&mut request).is_ok() {
                     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi";
                     stream.write_all(answer).unwrap();

@@ -1,4 +1,4 @@
-//! Listings that send nothing: pages of a listing may be empty, without an end.
+//! Listings with a timeout, because a store may send empty pages without end.
 
 use std::time::Duration;
 

@@ -48,18 +48,18 @@ pub use waits::report_waits;
 /// object.
 pub const SECRET_LIMIT: u64 = 960 * 1024;
 
-/// A bundle in a plan: its identity, and how the pods get it.
+/// A bundle in a plan: its identity and its delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundleInfo {
     /// The sha256 of the archive, in hexadecimal.
     pub sha256: String,
-    /// Its size in bytes.
+    /// The size of the archive in bytes.
     pub size: u64,
-    /// How the pods get it.
+    /// The delivery to the pods.
     pub delivery: Delivery,
 }
 
-/// How the pods get a bundle.
+/// The way in which pods get a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivery {
     /// In a Secret that holds these bytes.

@@ -15,7 +15,7 @@ use super::{
     remote::{Effort, Opened},
 };
 
-/// How often interrupted responses are requested again.
+/// The number of repetitions of a request whose response was interrupted.
 const REPETITIONS: u32 = 2;
 /// The maximum number of objects in a folder that is listed.
 const MOST_LISTED: usize = 1_000_000;
@@ -33,8 +33,8 @@ impl fmt::Debug for StoreObjects {
 }
 
 impl Remote {
-    /// Access to its objects, by keys below its prefix. Sends no request. `settings` override those
-    /// of the environment, by variable name.
+    /// Access to the store's objects by their keys below its prefix. Sends no requests. `settings`
+    /// override the environment's settings, by variable name.
     ///
     /// # Errors
     /// The settings of the store are invalid.
@@ -94,8 +94,8 @@ impl StoreObjects {
     /// The size of an object; `None` if it does not exist.
     ///
     /// # Errors
-    /// The store does not answer. [`StoreError::NotListed`] if it denies the access: without the
-    /// permission to list, S3 also answers so if the object does not exist.
+    /// The store does not answer. [`StoreError::NotListed`] if it denies the access. Without
+    /// permission to list, S3 also denies access if the object does not exist.
     pub async fn size(&self, key: &str) -> Result<Option<u64>, StoreError> {
         match self.opened.objects.head(&self.remote.key(key)).await {
             Ok(found) => Ok(Some(found.size)),
@@ -118,7 +118,7 @@ impl StoreObjects {
         let path = self.remote.key(folder);
         let list = || async {
             let found = not_silent(self.opened.objects.list(Some(&path)));
-            // One more than allowed.
+            // Reads one more object than allowed to detect the excess.
             found
                 .take(MOST_LISTED + 1)
                 .map_ok(|object| {
@@ -154,10 +154,10 @@ impl StoreObjects {
             .map_err(|error| self.remote.no_object("read outputs", &error))
     }
 
-    /// A part of an object, as it arrives.
+    /// A part of an object as a stream.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// The same as [`read`](Self::read).
     pub async fn stream(
         &self,
         key: &str,
@@ -180,10 +180,10 @@ impl StoreObjects {
             .boxed())
     }
 
-    /// Deletes an object. That it does not exist is no error.
+    /// Deletes an object. Succeeds if it does not exist.
     ///
     /// # Errors
-    /// The store does not answer, or denies it.
+    /// The store does not answer, or denies the deletion.
     pub async fn delete(&self, key: &str) -> Result<(), StoreError> {
         match self.opened.objects.delete(&self.remote.key(key)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// A store that sends these headers and then never ends.
+    /// A store that sends these headers and then an endless body.
     fn endless(headers: &'static str) -> StoreObjects {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -240,7 +240,8 @@ mod tests {
         remote.objects(&settings).unwrap()
     }
 
-    /// The token of a session would be sent to the other server, and its response would count.
+    /// With redirects, the session token would be sent to the other server, and its response would
+    /// be used.
     #[tokio::test]
     async fn redirects_are_not_followed() {
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -265,7 +266,7 @@ mod tests {
         let listing = Box::leak(format!("HTTP/1.1 200 OK\r\n{chunked}").into_boxed_str());
         let error = endless(listing).list("outputs").await.unwrap_err();
         assert!(error.to_string().contains("longer"), "{error}");
-        // It claims a size that no machine has.
+        // The store claims a size that no machine has.
         let claim = "HTTP/1.1 200 OK\r\ncontent-length: 1000000000000000000\r\n\r\n";
         let error = endless(claim).list("outputs").await.unwrap_err();
         assert!(error.to_string().contains("longer"), "{error}");

@@ -22,10 +22,10 @@ pub struct Sent {
 
 /// Options of a delivery.
 pub struct DeliverOptions {
-    /// Settings of the object store that override those of the environment, by variable name:
+    /// Settings of the object store by variable name, which override the environment's settings:
     /// `AWS_ENDPOINT_URL`, `AZURE_STORAGE_ACCOUNT_NAME`, ….
     pub settings: Vec<(String, String)>,
-    /// The validity of signed URLs; see [`validity`].
+    /// The validity of signed URLs. See [`validity`].
     pub validity: Duration,
     /// A cache folder for the progress of uploads. After a process is killed or loses the
     /// connection, the next one resumes its upload.
@@ -60,8 +60,8 @@ impl fmt::Debug for DeliverOptions {
     }
 }
 
-/// How long the pods of a run need to download its bundle: until they have started, and as long
-/// as a task may be restarted, which the run's `timeout` limits; at least a day, and at most
+/// The time for which the pods of a run may need to download its bundle: until they have started,
+/// and while a task may be restarted, which the run's `timeout` limits. At least a day, and at most
 /// the seven days that stores allow.
 #[must_use]
 pub fn validity(start_timeout: Duration, retries: u32, timeout: Option<Duration>) -> Duration {

@@ -14,14 +14,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of bytes of an error response to read.
 const LONGEST_RESPONSE: usize = 300;
 
-/// Why a message was not accepted. The text does not contain the URL.
+/// The reason why a message was not accepted. The text does not contain the URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostError {
-    /// What happened.
+    /// The problem.
     pub problem: String,
-    /// Whether the same request may succeed later.
+    /// True if the same request may succeed later.
     pub is_temporary: bool,
-    /// When to repeat it, if the server says so.
+    /// The time after which to repeat the request, if the server specifies one.
     pub retry_after: Option<Duration>,
 }
 
@@ -76,7 +76,7 @@ pub async fn post_json(url: &SignedUrl, body: Vec<u8>) -> Result<(), PostError> 
     let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
     let seconds = response.headers().get(RETRY_AFTER);
     let seconds = seconds.and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    // A server may repeat the URL.
+    // Removes the URL, because a server may repeat it in its response.
     let text = match url.secret().split_once("://") {
         Some((_, rest)) if text.contains(rest) => String::new(),
         _ => format!(" {}", text.trim()),
@@ -89,7 +89,7 @@ pub async fn post_json(url: &SignedUrl, body: Vec<u8>) -> Result<(), PostError> 
     Err(error)
 }
 
-/// Whether the request may succeed later.
+/// Returns true if the request may succeed later.
 fn is_temporary(status: StatusCode) -> bool {
     status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429)
 }

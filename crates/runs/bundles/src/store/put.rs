@@ -28,7 +28,7 @@ const AHEAD: usize = 4;
 /// The number of attempts in which the store may take no data and send no response.
 const MOST_STALLS: u32 = 3;
 
-/// Why data cannot be uploaded to its signed URL.
+/// An error of uploading data to its signed URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PutError {
@@ -84,8 +84,8 @@ pub enum PutError {
     },
 }
 
-/// Uploads `size` bytes. Each attempt reads what `open` returns; that of the successful attempt is
-/// returned. Does not need a runtime.
+/// Uploads `size` bytes. Each attempt calls `open` and reads the result; the reader of the
+/// successful attempt is returned. Does not need a runtime.
 ///
 /// # Errors
 /// See [`PutError`]. Temporary problems are retried.
@@ -107,7 +107,7 @@ pub fn put<R: Read + Send + 'static>(
             .map_err(|error| failed(error.to_string()))?;
         runtime.block_on(send(url, size, retries, &open))
     };
-    // On its own thread, because the caller may run in a runtime.
+    // Uses its own thread, because the caller may be in a runtime.
     let done = std::thread::scope(|scope| scope.spawn(send).join());
     done.unwrap_or_else(|_| Err(failed("the upload was interrupted".to_owned())))
 }
@@ -146,9 +146,9 @@ async fn send<R: Read + Send + 'static>(
 struct Upload<'a> {
     url: &'a SignedUrl,
     size: u64,
-    /// The number of attempts with this one.
+    /// The number of attempts so far, including this one.
     attempts: u32,
-    /// How long the store may take no data and send no response.
+    /// The maximum time in which the store takes no data and sends no response.
     silence: Duration,
 }
 
@@ -181,7 +181,7 @@ async fn attempt<R: Read + Send + 'static>(
                     return Err(error);
                 }
             };
-            // The request has ended.
+            // The receiver is dropped when the request has ended.
             if sender.blocking_send(read).is_err() {
                 return Ok(reader);
             }
@@ -200,7 +200,7 @@ async fn attempt<R: Read + Send + 'static>(
     let request = client
         .put(url.secret())
         .header(CONTENT_LENGTH, size)
-        // Azure requires it; the others ignore it.
+        // Azure requires this header; the other services ignore it.
         .header("x-ms-blob-type", "BlockBlob")
         .body(Body::wrap_stream(body));
     let mut sending = Box::pin(request.send());
@@ -228,7 +228,7 @@ async fn attempt<R: Read + Send + 'static>(
         Ok(response) => Some(refusal(url, response, attempts).await),
         Err(error) => Some(Ok(failed(url, innermost(&error), attempts).into())),
     };
-    // The request has ended, so this ends, too.
+    // The request has ended, so the reading thread ends, too.
     let read = reading
         .await
         .map_err(|error| failed(url, error.to_string(), attempts))?;
@@ -289,7 +289,7 @@ mod tests {
         longest: Duration::from_millis(2),
         silence: Duration::from_millis(400),
     };
-    /// More than the buffers of a connection hold.
+    /// More bytes than the buffers of a connection hold.
     const SIZE: usize = 16 << 20;
     const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
@@ -382,7 +382,8 @@ mod tests {
         let (url, server) = server(vec![slow]);
         let policy = RetryPolicy {
             attempts: 1,
-            // Less than the upload takes, but more than the rest in the buffers of the connection.
+            // Shorter than the upload takes, but longer than sending the rest in the buffers of the
+            // connection.
             silence: Duration::from_millis(1600),
             ..POLICY
         };

@@ -13,7 +13,7 @@ const WORDS: usize = 300;
 /// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// There are no credentials, in the environment or from a metadata service.
+    /// Neither the environment nor a metadata service has credentials.
     NoCredentials,
     /// The store denies access.
     Denied,
@@ -36,7 +36,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Whether it is independent of the request and may be temporary.
+    /// Returns true if the error is independent of the request and may be temporary.
     pub(super) fn is_lost(self) -> bool {
         matches!(self, Self::Unreachable | Self::Busy)
     }
@@ -50,7 +50,7 @@ pub(crate) fn reason(error: &object_store::Error) -> (Cause, String) {
 }
 
 fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
-    // Metadata services of clouds, the last source of credentials.
+    // The metadata services of clouds are the last source of credentials.
     if ["169.254.", "metadata.google", "metadata/identity"]
         .iter()
         .any(|place| whole.contains(place))
@@ -71,7 +71,7 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     match error {
         object_store::Error::PermissionDenied { .. }
         | object_store::Error::Unauthenticated { .. } => Cause::Denied,
-        // Some services use another status for this.
+        // Some services use another status for expired credentials.
         _ if text.starts_with("ExpiredToken") || text.starts_with("AuthenticationFailed") => {
             Cause::Denied
         }
@@ -88,7 +88,7 @@ fn cause(error: &object_store::Error, whole: &str, text: &str) -> Cause {
     }
 }
 
-/// Whether the code of an error response says that a store has no space.
+/// Returns true if the code of an error response means that a store has no space.
 pub(super) fn says_full(said: &str) -> bool {
     let code = said.split(':').next().unwrap_or_default();
     ["QuotaExceeded", "StorageFull", "InsufficientStorage"]
@@ -106,7 +106,7 @@ fn is_unreachable(error: &(dyn Error + 'static)) -> bool {
     is_interrupted(error) || has_kind(error, &[HttpErrorKind::Connect])
 }
 
-/// Whether a connection ended, or transferred nothing for too long.
+/// Returns true if a connection ended, or transferred nothing for too long.
 pub(super) fn is_interrupted(error: &(dyn Error + 'static)) -> bool {
     has_kind(
         error,

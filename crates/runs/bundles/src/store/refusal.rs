@@ -1,4 +1,4 @@
-//! What an error response to a signed URL means.
+//! Interprets the error response to a signed URL.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::reason::{says_full, words};
 
 /// The number of bytes of an error response to read.
 const LONGEST: usize = 64 * 1024;
-/// How long to read it. What has arrived until then is interpreted.
+/// The maximum time to read a response. The bytes that have arrived until then are interpreted.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What it means.
+/// The meaning of an error response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// The signature is invalid or has expired, or its signer lacks the permission.
@@ -24,7 +24,7 @@ pub(super) enum Meaning {
     Full,
     /// The request may succeed later.
     Temporary,
-    /// Another error, which remains.
+    /// Another error, which is permanent.
     Lasting,
 }
 
@@ -58,7 +58,7 @@ impl Refusal {
         let meaning = match status {
             StatusCode::INSUFFICIENT_STORAGE => Meaning::Full,
             _ if said_full => Meaning::Full,
-            // S3 answers it with status 400.
+            // S3 reports this with status 400.
             _ if said_expired && status.is_client_error() => Meaning::Expired,
             StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => Meaning::Denied,
             StatusCode::NOT_FOUND | StatusCode::GONE => Meaning::Missing,
@@ -74,7 +74,7 @@ impl Refusal {
     }
 }
 
-/// Whether a message of a store says that the signature has expired.
+/// Returns true if a message of a store means that the signature has expired.
 fn says_expired(said: &str) -> bool {
     [
         "ExpiredToken",

@@ -24,7 +24,7 @@ use super::{
 /// The variables for the timeout of a request.
 const TIMEOUTS: [&str; 3] = ["AWS_TIMEOUT", "GOOGLE_TIMEOUT", "AZURE_TIMEOUT"];
 
-/// How often to retry.
+/// The effort to retry a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// For the first request, so that a wrong name is reported soon.
@@ -78,7 +78,7 @@ impl Opened {
         }
     }
 
-    /// An object in it.
+    /// The place of an object in the store.
     pub(crate) fn place<'a>(&'a self, path: &'a Path) -> Place<'a> {
         Place {
             objects: self.objects.as_ref(),

@@ -1,4 +1,5 @@
-//! When to repeat requests to a store: after growing pauses, or when the store asks for it.
+//! Decides when to repeat requests to a store: after growing pauses, or after the time that the
+//! store asks for.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,16 +12,16 @@ const LONGEST_ASKED: Duration = Duration::from_secs(120);
 /// The longest sum of these pauses for one object.
 const MOST_ASKED: Duration = Duration::from_secs(600);
 
-/// How often to retry.
+/// The rules for retries.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
     /// The maximum number of consecutive attempts without data.
     pub attempts: u32,
-    /// The pause after the first one. It doubles each time.
+    /// The pause after the first attempt. It doubles with each attempt.
     pub pause: Duration,
     /// The longest pause, unless the store asks for a longer one.
     pub longest: Duration,
-    /// How long a connection may transfer nothing.
+    /// The maximum time in which a connection transfers nothing.
     pub silence: Duration,
 }
 
@@ -49,13 +50,13 @@ impl RetryPolicy {
     }
 }
 
-/// A problem that may be gone at the next attempt.
+/// A problem that may not occur at the next attempt.
 #[derive(Debug)]
 pub(super) struct Temporary<E> {
     pub(super) error: E,
     /// The pause that the store asks for.
     pub(super) asked: Option<Duration>,
-    /// Whether the connection transferred nothing for too long.
+    /// True if the connection transferred nothing for too long.
     pub(super) is_stalled: bool,
 }
 
@@ -72,12 +73,12 @@ impl<E> From<E> for Temporary<E> {
 /// The pauses between the attempts to transfer an object.
 #[derive(Debug, Default)]
 pub(super) struct Pauses {
-    /// The sum of those that the store asked for.
+    /// The sum of the pauses that the store asked for.
     asked: Duration,
 }
 
 impl Pauses {
-    /// The pause before the next attempt. Reports it if the store asks for it.
+    /// The pause before the next attempt. Reports the pause if the store asked for it.
     pub(super) fn next(
         &mut self,
         policy: &RetryPolicy,
@@ -106,7 +107,7 @@ impl Pauses {
     }
 }
 
-/// A little longer, so that clients that were refused together do not return together.
+/// Extends a pause a little, so that clients that were refused together do not return together.
 pub(super) fn jittered(wait: Duration) -> Duration {
     wait.mul_f64(rand::random_range(1.0..1.1))
 }
@@ -149,7 +150,7 @@ mod tests {
         let policy = RetryPolicy::default();
         let wait = Pauses::default().next(&policy, 1, Some(seconds(7)), &"busy");
         assert!(wait >= seconds(7) && wait < seconds(8), "{wait:?}");
-        // The own pause is longer.
+        // The policy's pause is longer than the requested one.
         let wait = Pauses::default().next(&policy, 12, Some(seconds(1)), &"busy");
         assert!(wait >= seconds(10), "{wait:?}");
     }

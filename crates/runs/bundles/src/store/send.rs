@@ -18,7 +18,7 @@ use super::{
 };
 use crate::bundle::Bundle;
 
-/// How long aborting outdated uploads may take.
+/// The maximum time for aborting outdated uploads.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Uploads a bundle unless it exists, and returns a URL from which pods download it.
@@ -75,7 +75,7 @@ pub(super) async fn send(
     Ok(url)
 }
 
-/// Whether the store has the bundle, by its size.
+/// Returns true if the store has an object of the bundle's address and size.
 async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<bool, StoreError> {
     match opened.objects.head(&remote.object(&bundle.sha256)).await {
         Ok(found) => Ok(found.size == bundle.size),
@@ -83,15 +83,15 @@ async fn is_there(remote: &Remote, opened: &Opened, bundle: &Bundle) -> Result<b
             Cause::NoCredentials | Cause::Unreachable | Cause::PlainHttp => {
                 Err(remote.refusal(&error))
             }
-            // Without permission to list, the store does not report missing objects, and errors have no
-            // message here: the upload reports the problem.
+            // Without permission to list, stores do not report missing objects, and the errors have
+            // no message. The upload then reports the problem.
             _ => Ok(false),
         },
     }
 }
 
-/// Aborts uploads that will not be resumed: outdated ones, and the one of an existing object. If
-/// this fails, the store's lifecycle rules remove them.
+/// Aborts uploads that will not be resumed: outdated uploads, and an upload of an object that
+/// exists. If this fails, the store's lifecycle rules remove them.
 async fn tidy(opened: &Opened, journals: &Journals, there: Option<&Path>) {
     let mut unwanted = journals.remove_outdated(SystemTime::now());
     if let Some(mut journal) = there.and_then(|object| journals.find(object.as_ref())) {

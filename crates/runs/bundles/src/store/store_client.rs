@@ -12,7 +12,7 @@ use reqwest::{Certificate, Client, NoProxy, Proxy, redirect::Policy};
 
 /// Creates a client.
 pub(super) fn store_client(options: &ClientOptions) -> Result<Client> {
-    // Reports settings that are invalid.
+    // Reports invalid settings.
     ReqwestConnector::default().connect(options)?;
     let settings = Settings(options);
     let failed = |error: reqwest::Error| Error::Generic {

@@ -63,7 +63,7 @@ impl Remote {
         &self.prefix
     }
 
-    /// A path in the bucket, from one below the prefix.
+    /// A path in the bucket from a path below the prefix.
     pub(crate) fn within(&self, path: &str) -> String {
         match self.prefix.as_str() {
             "" => path.to_owned(),

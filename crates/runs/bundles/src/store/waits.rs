@@ -1,5 +1,5 @@
-//! Reports pauses that a store asks for: without a report, a program that waits for minutes looks
-//! as if it did nothing.
+//! Reports pauses that a store asks for. Without a report, a program that waits for minutes appears
+//! to hang.
 
 use std::{
     sync::{Mutex, OnceLock, PoisonError},
@@ -7,16 +7,16 @@ use std::{
 };
 
 static REPORT: OnceLock<fn(&str)> = OnceLock::new();
-/// When the last reported pause ends: many requests may wait at the same time.
+/// The end of the last reported pause, because many requests may wait at the same time.
 static END: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Calls `report` with a sentence when a store asks this process to wait. Only the first call has
-/// an effect; a library leaves it to its program.
+/// Sets the function that is called with a sentence when a store asks this process to wait. Only
+/// the first call has an effect. Libraries should leave it to the program.
 pub fn report_waits(report: fn(&str)) {
     let _ = REPORT.set(report);
 }
 
-/// Reports a pause, unless one that was reported has not ended.
+/// Reports a pause, unless an earlier reported pause has not ended.
 pub(super) fn report(cause: &str, wait: Duration) {
     let Some(report) = REPORT.get() else { return };
     let now = Instant::now();

@@ -1,18 +1,18 @@
 //! The syntax of git's configuration files.
 
-/// One variable of a configuration file.
+/// A variable of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
     /// The section and the name, in lower case: `core.bare`.
     pub(super) key: String,
     /// The subsection, such as the condition of `includeIf`.
     pub(super) subsection: Option<Vec<u8>>,
-    /// `None` without `=`, which means true.
+    /// The value. `None` if there is no `=`, which means true.
     pub(super) value: Option<Vec<u8>>,
 }
 
 impl Variable {
-    /// The value as a boolean, unless it is none.
+    /// The value as a boolean. `None` if it is not a boolean.
     pub(super) fn boolean(&self) -> Option<bool> {
         let Some(value) = &self.value else {
             return Some(true);
@@ -28,8 +28,8 @@ impl Variable {
     }
 }
 
-/// The variables of a file, in order. After a line that is not valid, the rest is left out,
-/// and the second value is the number of this line.
+/// The variables of a file, in order. Parsing stops at the first invalid line; the second value is
+/// the number of this line.
 pub(super) fn parse(text: &[u8]) -> (Vec<Variable>, Option<usize>) {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut parser = Parser {
@@ -49,7 +49,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// `None` if a line is not valid.
+    /// Parses all variables. `None` if a line is invalid.
     fn variables(&mut self, variables: &mut Vec<Variable>) -> Option<()> {
         let mut section: Option<(String, Option<Vec<u8>>)> = None;
         while let Some(byte) = self.next() {
@@ -73,7 +73,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// The next byte; a newline for `\r\n`.
+    /// The next byte. `\r\n` is read as a newline.
     fn next(&mut self) -> Option<u8> {
         let mut byte = *self.text.get(self.at)?;
         self.at += 1;
@@ -158,7 +158,7 @@ impl Parser<'_> {
 
     fn value(&mut self) -> Option<Vec<u8>> {
         let (mut value, mut quoted) = (Vec::new(), false);
-        // The length without spaces at the end.
+        // The length without trailing spaces.
         let mut length = 0;
         loop {
             match self.next() {

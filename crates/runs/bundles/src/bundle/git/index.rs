@@ -18,14 +18,14 @@ const SUBMODULE: u32 = 0o160_000;
 pub(super) struct Tracked {
     /// Paths in the repository, sorted. In lower case if git ignores the case.
     files: Vec<Vec<u8>>,
-    /// The submodules among them.
+    /// The submodules among the files.
     submodules: Vec<Vec<u8>>,
     folds_case: bool,
 }
 
 impl Tracked {
-    /// Reads the index of a repository. `below`: the path of the folder in the repository,
-    /// empty or with a slash at its end. `is_sha256`: whether object names have 32 bytes.
+    /// Reads the index of a repository. `below`: the path of the folder in the repository, empty or
+    /// with a slash at its end. `is_sha256`: true if object names have 32 bytes.
     pub(super) fn read(
         git_dir: &Path,
         below: &[u8],
@@ -37,7 +37,7 @@ impl Tracked {
             ..Self::default()
         };
         let path = git_dir.join("index");
-        // The first `git add` creates it.
+        // The first `git add` creates the index.
         if path.symlink_metadata().is_err() {
             return Ok(tracked);
         }
@@ -118,8 +118,8 @@ fn entries(git_dir: &Path, name: &str, hash_bytes: usize) -> Result<Vec<Entry>, 
     merged(shared, index.entries, bitmaps).ok_or_else(|| damaged(git_dir, name))
 }
 
-/// The entries of a split index. `own`: the entries that replace shared ones, without their
-/// paths, and then the new ones.
+/// The entries of a split index. `own` contains the entries that replace shared ones, without their
+/// paths, and then the new entries.
 fn merged(mut shared: Vec<Entry>, mut own: Vec<Entry>, bitmaps: &[u8]) -> Option<Vec<Entry>> {
     let (deleted, bitmaps) = positions(bitmaps, shared.len())?;
     let (replaced, _) = positions(bitmaps, shared.len())?;
@@ -178,7 +178,8 @@ fn decode(data: &[u8], hash_bytes: usize) -> Option<Index> {
             b"link" => link = Some(content.to_vec()),
             // Entries of folders that are not checked out.
             b"sdir" => {}
-            // Without a capital letter, the index cannot be understood without the extension.
+            // An extension whose name does not begin with a capital letter is required to
+            // understand the index.
             [first, ..] if !first.is_ascii_uppercase() => return None,
             _ => {}
         }

@@ -1,5 +1,5 @@
-//! Which files of a folder git tracks or ignores, like
-//! `git ls-files --cached --others --exclude-standard`.
+//! Finds the files of a folder that git tracks or ignores, like `git ls-files --cached --others
+//! --exclude-standard`.
 //!
 //! Reads the repository and git's configuration without a git program. A machine without git
 //! therefore packs the same files, and the settings of a repository cannot start a program.

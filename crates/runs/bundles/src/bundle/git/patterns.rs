@@ -17,10 +17,10 @@ pub(in crate::bundle) enum Verdict {
     Included,
 }
 
-/// The patterns of one file. Like git, it leaves out lines that match nothing.
+/// The patterns of one file. Lines that match nothing are left out, as in git.
 #[derive(Debug, Clone, Default)]
 pub(in crate::bundle) struct Patterns {
-    /// In the order of the file; the last that matches decides.
+    /// The patterns in the order of the file. The last matching pattern decides.
     patterns: Vec<Pattern>,
     /// The length of the path of the file's folder, which is not matched.
     skipped: usize,
@@ -59,14 +59,14 @@ impl Patterns {
         })
     }
 
-    /// Removes the pattern that decides about a path.
+    /// Removes the pattern that decides on a path.
     pub(super) fn remove_match(&mut self, path: &[u8], is_folder: bool, case: Case) {
         if let Some(position) = self.position(path, is_folder, case) {
             self.patterns.remove(position);
         }
     }
 
-    /// The pattern that decides about a path.
+    /// The position of the pattern that decides on a path.
     fn position(&self, path: &[u8], is_folder: bool, case: Case) -> Option<usize> {
         let path = path.get(self.skipped..)?;
         let name = path.iter().rposition(|byte| *byte == b'/');

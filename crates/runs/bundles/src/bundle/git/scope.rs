@@ -25,15 +25,14 @@ pub(in crate::bundle) struct Scope {
     patterns: Vec<Patterns>,
     tracked: Tracked,
     folds_case: bool,
-    /// Git ignores the folder to pack, except for files in it that it tracks.
+    /// True if git ignores the folder to pack, except for files in it that git tracks.
     pub(in crate::bundle) is_ignored: bool,
     /// Problems that make the rules incomplete.
     pub(in crate::bundle) problems: Vec<String>,
 }
 
 impl Scope {
-    /// The rules for a folder to pack: those of the repository that contains it. `folder` has no
-    /// links.
+    /// The rules for a folder to pack, from the repository that contains it. `folder` has no links.
     pub(in crate::bundle) fn of_folder(folder: &Path, variables: &Variables<'_>) -> Self {
         let repository = Repository::containing(folder);
         let scope = repository.and_then(|found| Self::within(&found, folder, variables));
@@ -91,9 +90,9 @@ impl Scope {
         Some(scope)
     }
 
-    /// Adds the .gitignore files above a folder of the repository. If git ignores the whole
-    /// folder and tracks none of its files, the patterns that say so do not apply: the folder is
-    /// packed because the user asked for it.
+    /// Adds the .gitignore files above a folder of the repository. If git ignores the whole folder
+    /// and tracks none of its files, the patterns that ignore it do not apply, because the user
+    /// asked to pack the folder.
     fn inherit(&mut self, top: &Path, path: &Path) {
         let mut folder = PathBuf::new();
         let has_tracked = self.tracked.has_below(path.as_os_str().as_bytes());

@@ -30,9 +30,9 @@ pub(super) struct Settings {
     pub(super) ignores_case: bool,
     /// The folder of files, if `core.worktree` sets another.
     pub(super) worktree: Option<PathBuf>,
-    /// The repository has no folder of files.
+    /// True if the repository has no folder of files.
     pub(super) is_bare: bool,
-    /// Object names are SHA-256.
+    /// True if object names are SHA-256.
     pub(super) is_sha256: bool,
     /// Files that are not valid.
     pub(super) problems: Vec<String>,

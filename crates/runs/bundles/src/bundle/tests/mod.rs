@@ -300,7 +300,7 @@ fn errors_have_a_length_that_does_not_depend_on_the_folder() {
 #[test]
 fn a_folder_deeper_than_paths_can_be_is_an_error() {
     let folder = folder(&[("a.py", "")]);
-    // With one descriptor, as a program would make it.
+    // Uses a single descriptor, like a program that creates such a folder.
     let mut at = fs::File::open(folder.path()).unwrap();
     for _ in 0..20_000 {
         rustix::fs::mkdirat(&at, "d", rustix::fs::Mode::RWXU).unwrap();
@@ -309,7 +309,7 @@ fn a_folder_deeper_than_paths_can_be_is_an_error() {
             .unwrap()
             .into();
     }
-    // Such a folder must not need more of the stack than others.
+    // Such a folder must not need more stack than other folders.
     let path = folder.path().to_owned();
     let small = std::thread::Builder::new().stack_size(256 << 10);
     let packed = small.spawn(move || pack(&path, &PackOptions::default(), |_| {}));
@@ -425,7 +425,7 @@ fn noise() -> Vec<u8> {
     noise.take(IN_MEMORY * 2).collect()
 }
 
-/// Too large to be packed during a test.
+/// A size that is too large to be packed during a test.
 const ENDLESS: u64 = 1 << 40;
 
 #[test]
@@ -446,7 +446,7 @@ fn packing_can_be_stopped_within_one_file() {
         }
     });
     assert!(matches!(error.unwrap_err(), BundleError::Stopped));
-    // An idle machine takes a thirtieth of this.
+    // An idle machine needs a thirtieth of this time.
     assert!(stopped.unwrap().elapsed() < Duration::from_secs(3));
     // Progress is also reported within a file.
     let within: Vec<_> = seen.iter().filter(|progress| progress.files == 2).collect();

@@ -12,7 +12,7 @@ use rustix::{fs::inotify, io::Errno};
 
 use super::{super::*, folder, noise};
 
-/// A folder of such files and an incompressible one, and a cache.
+/// A folder with the given files and an incompressible file, and a cache.
 struct Place {
     folder: tempfile::TempDir,
     cache: tempfile::TempDir,
@@ -20,7 +20,7 @@ struct Place {
 }
 
 impl Place {
-    /// Recently written files do not count as unchanged.
+    /// Makes the files old, because recently written files do not count as unchanged.
     fn settled(files: &[(&str, &str)], large: &[u8]) -> Self {
         let (folder, cache) = (folder(files), tempfile::tempdir().unwrap());
         fs::write(folder.path().join("large"), large).unwrap();
@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// Reports which files of a folder are opened.
+/// Reports the files of a folder that are opened.
 struct Opened(OwnedFd);
 
 impl Opened {
@@ -157,7 +157,7 @@ fn a_changed_folder_is_packed_again() {
     assert_ne!(changed.sha256, first.sha256);
 }
 
-/// A version with a different format must not fail permanently.
+/// An entry of a version with a different format must not cause permanent failures.
 #[test]
 fn a_wrong_cache_entry_is_removed() {
     let place = Place::settled(&[], &noise());
@@ -209,7 +209,8 @@ fn a_folder_that_changes_during_packing_is_not_cached() {
     assert_eq!((&*known.sha256, known.data), (sha256, Some("abc".into())));
 }
 
-/// Another user could assign other code to the folder there.
+/// A cache entry that another user could have written is ignored, because it could assign other
+/// code to the folder.
 #[test]
 fn a_cache_that_others_can_write_is_ignored() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -13,7 +13,7 @@ use crate::bundle::Bundle;
 /// packed nor read.
 ///
 /// # Errors
-/// [`StoreError`] names the store, what is wrong, and what to do.
+/// [`StoreError`] contains the store, the problem and the remedy.
 pub async fn deliver(
     bundle: &Bundle,
     store: Option<&Store>,

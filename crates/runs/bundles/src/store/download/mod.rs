@@ -23,7 +23,7 @@ use super::{
 };
 use crate::bundle::hexadecimal;
 
-/// Why a bundle cannot be downloaded from its signed URL.
+/// An error of downloading a bundle from its signed URL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DownloadError {
@@ -52,7 +52,7 @@ pub enum DownloadError {
         "the bundle {place} was not uploaded: this run is the output of --dry-run; submit it with `longshore run`"
     )]
     NotSent {
-        /// Its planned location.
+        /// The planned location of the bundle.
         place: String,
     },
     /// The bundle in the store has another size.
@@ -67,7 +67,7 @@ pub enum DownloadError {
         /// The expected number of bytes.
         expected: u64,
     },
-    /// The object is not the one for which the URL was signed.
+    /// The object differs from the signed one.
     #[error("{place} has changed; submit the run again")]
     Changed {
         /// The object, without the signature.
@@ -85,7 +85,7 @@ pub enum DownloadError {
         /// The number of attempts.
         attempts: u32,
     },
-    /// There is no space for it.
+    /// The disk lacks space for the bundle.
     #[error(
         "no space for the bundle of {size} bytes at {}: the node's disk or the pod's ephemeral storage is full", path.display()
     )]
@@ -95,7 +95,7 @@ pub enum DownloadError {
         /// The bundle's size.
         size: u64,
     },
-    /// It cannot be written.
+    /// The bundle cannot be written.
     #[error("cannot write the bundle to {}: {source}", path.display())]
     Write {
         /// The file.
@@ -125,7 +125,7 @@ pub fn download(
             .map_err(|error| failed(error.to_string()))?;
         runtime.block_on(fetch(url, size, target, retries))
     };
-    // On its own thread, because the caller may run in a runtime.
+    // Uses its own thread, because the caller may be in a runtime.
     let done = std::thread::scope(|scope| scope.spawn(fetch).join());
     done.unwrap_or_else(|_| Err(failed("the download was interrupted".to_owned())))
 }
@@ -178,12 +178,12 @@ async fn fetch(
     fetch_with(&client, wanted, target, retries).await
 }
 
-/// What to download.
+/// The object to download.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) url: &'a SignedUrl,
     pub(crate) size: u64,
-    /// The ETag that the response must have, if it has one.
+    /// The ETag that the response must have, if it contains an ETag.
     pub(crate) etag: Option<&'a str>,
 }
 

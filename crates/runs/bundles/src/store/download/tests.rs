@@ -135,7 +135,7 @@ fn permanent_errors_are_not_retried() {
 
 #[test]
 fn too_much_data_is_rejected_before_it_is_written() {
-    // With its length and without.
+    // With a content length, and without.
     for headers in ["content-length: 11\r\n", ""] {
         let (url, server) = server(vec![answer("200 OK", headers, "0123456789a")]);
         let error = get(&url, 10).unwrap_err();
@@ -202,7 +202,7 @@ fn a_connection_that_transfers_nothing_ends_and_the_download_continues() {
                 half => format!("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{half}"),
             };
             socket.write_all(head.as_bytes()).unwrap();
-            // It stays open without another byte.
+            // The connection stays open without another byte.
             open.push(socket);
         }
         let (mut socket, _) = listener.accept().unwrap();

@@ -23,8 +23,8 @@ use crate::bundle::hexadecimal;
 const FORMAT: u32 = 1;
 /// More than the size of any journal, which has a line for each of up to 9,000 parts.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// How long an upload can be resumed. Azure removes parts after a week, as do common lifecycle
-/// rules of buckets.
+/// The time for which an upload can be resumed. Azure removes parts after a week, as do common
+/// lifecycle rules of buckets.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 3600);
 /// The extension of the files.
 const EXTENSION: &str = "journal";
@@ -42,7 +42,7 @@ struct Begun {
     total: u64,
 }
 
-/// All other lines: an uploaded part.
+/// Any other line: an uploaded part.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Arrived {
@@ -57,9 +57,9 @@ pub(super) struct Unfinished {
     pub(super) object: String,
     /// The upload ID.
     pub(super) upload: String,
-    /// The size of its parts, except the last.
+    /// The size of the parts, except the last.
     pub(super) part_size: u64,
-    /// The total size.
+    /// The total size in bytes.
     pub(super) total: u64,
     /// The IDs of the uploaded parts.
     pub(super) parts: BTreeMap<usize, String>,
@@ -81,8 +81,8 @@ impl Journals {
         }
     }
 
-    /// Opens the journal of an object for this process alone. `None` if another process has it,
-    /// or if it cannot be written; then the upload cannot be resumed.
+    /// Opens the journal of an object for this process alone. `None` if another process uses it, or
+    /// if it cannot be written, so that the upload cannot be resumed.
     pub(crate) fn open(&self, object: &str) -> Option<Journal> {
         let path = self.path(object);
         let made = longshore_files::private_dir(&self.folder).map_err(io::Error::other);
@@ -187,7 +187,7 @@ impl Journal {
         });
     }
 
-    /// Whether another process can resume the upload.
+    /// Returns true if another process can resume the upload.
     pub(super) fn is_begun(&self) -> bool {
         self.is_begun
     }
@@ -215,7 +215,7 @@ impl Journal {
     }
 }
 
-/// Opens a journal for this process alone; `None` if another process has it.
+/// Opens a journal for this process alone. `None` if another process uses it.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let file = longshore_files::open(path, longshore_files::OpenMode::Append);
     let file = file.map_err(io::Error::other)?;

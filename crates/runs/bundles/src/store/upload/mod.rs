@@ -32,7 +32,7 @@ const AT_ONCE: usize = 4;
 /// The maximum number of parts. S3 allows 10,000.
 const PARTS: u64 = 9_000;
 
-/// Why an upload failed. No part of it is left, except in case of `Lost`.
+/// The reason why an upload failed. All its parts were removed, except in case of `Lost`.
 #[derive(Debug)]
 pub(crate) enum UploadError {
     Read(io::Error),
@@ -58,7 +58,7 @@ pub(crate) struct Place<'a> {
     pub(super) path: &'a Path,
 }
 
-/// How a bundle is split into parts.
+/// The division of a bundle into parts.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     size: u64,
@@ -89,7 +89,7 @@ impl Cut {
 struct Upload {
     id: String,
     arrived: Vec<Option<PartId>>,
-    /// Whether another process started it.
+    /// True if another process started the upload.
     is_resumed: bool,
 }
 
@@ -182,7 +182,7 @@ pub(crate) async fn upload(
             let (cause, problem) = reason(&error);
             tracing::warn!(path = %to.path, %problem, "parts of a failed upload are left in the store");
             if cause.is_lost() && is_kept {
-                // The next process resumes or removes them.
+                // The next process resumes the upload or removes its parts.
                 journal = None;
             }
         }
@@ -204,7 +204,7 @@ async fn resume(to: Place<'_>, found: Unfinished, cut: Cut) -> Option<Upload> {
     upload
 }
 
-/// A small bundle, in one request.
+/// Uploads a small bundle in one request.
 async fn at_once(
     to: Place<'_>,
     open: impl Fn() -> io::Result<Reader>,
@@ -227,7 +227,7 @@ async fn at_once(
     Ok(())
 }
 
-/// Does the work unless `stop` completes first. If both are ready, it is stopped.
+/// Does the work unless `stop` completes first. If both are ready, the work is stopped.
 async fn unless(
     stop: Pin<&mut impl Future<Output = ()>>,
     work: impl Future<Output = Result<(), UploadError>>,

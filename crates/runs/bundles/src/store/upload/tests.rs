@@ -7,11 +7,12 @@ use object_store::memory::InMemory;
 
 use super::{super::journal::Journals, *};
 
-/// Three parts, and a byte.
+/// Three parts and one byte.
 const SIZE: u64 = 3 * PART + 1;
 /// The value of every byte of a bundle.
 const SENT: u8 = 7;
-/// What a part is that is said to be of it: so it is seen who sent it.
+/// The value of every byte of a part that an earlier process uploaded, so that the sender is
+/// visible.
 const EARLIER: u8 = 9;
 
 fn path() -> Path {
@@ -23,7 +24,7 @@ struct Tried {
     reports: Vec<Sent>,
 }
 
-/// Uploads a bundle with the announced size `said`, but this many actual bytes.
+/// Uploads a bundle of `said` announced bytes, but this number of actual bytes.
 async fn send(
     objects: &InMemory,
     (there, said): (u64, u64),
@@ -75,7 +76,7 @@ async fn killed(objects: &InMemory, journals: &Journals, parts: &[usize]) -> Str
     id
 }
 
-/// Whether the store has an upload.
+/// Returns true if the store has an upload.
 async fn is_open(objects: &InMemory, id: &str) -> bool {
     let (path, id) = (path(), id.to_owned());
     objects.put_part(&path, &id, 0, "x".into()).await.is_ok()

@@ -1,4 +1,4 @@
-//! Compares the packed files with those that git itself lists.
+//! Compares the packed files with the files that git lists.
 
 mod random;
 
@@ -12,7 +12,7 @@ use std::{
 use super::*;
 use crate::bundle::{entry::Kind, walk::walk_with};
 
-/// A folder `code` beside a home folder.
+/// A folder `code` next to a home folder.
 struct Case {
     folder: tempfile::TempDir,
 }
@@ -69,7 +69,7 @@ impl Case {
         self.git(&self.code(), &["init", "-q"]);
     }
 
-    /// The files and links of a folder that git lists, also in the repositories in it.
+    /// The files and links of a folder that git lists, including those in nested repositories.
     fn listed(&self, folder: &Path) -> BTreeSet<PathBuf> {
         let mut listed = BTreeSet::new();
         let arguments = ["ls-files", "-z", "-co", "--exclude-standard"];
@@ -338,7 +338,7 @@ fn a_damaged_index_is_a_warning() {
         warnings[0].contains(".git/index is damaged"),
         "{warnings:?}"
     );
-    // Whatever the file contains, the walk ends.
+    // The walk ends for any content of the file.
     for at in 0..data.len() {
         let mut damaged = data.clone();
         damaged[at] ^= 0xff;
@@ -391,7 +391,7 @@ fn a_folder_that_git_ignores_is_packed_if_it_is_asked_for() {
         .into_iter()
         .collect();
     assert_eq!(packed, [".gitignore", "a.py"].map(PathBuf::from));
-    // The rule for all files of the repository, such as one for a home folder.
+    // A pattern for all files of the repository, as in a repository for a home folder.
     case.write(".gitignore", "*\n");
     assert_eq!(case.packed(&case.code().join("scratch/one")).len(), 3);
 }
