@@ -1,12 +1,12 @@
 //! Escapes text that Kubernetes would expand.
 //!
-//! In `command`, `args` and the values of `env` a kubelet replaces `$(NAME)` by the
-//! value of that variable and `$$` by `$`.
+//! In `command`, `args` and the values of `env` a kubelet replaces `$(NAME)` by the value of the
+//! variable, and `$$` by `$`.
 
 /// The text that Kubernetes expands to exactly `text`.
 ///
 /// A `$` is doubled where it would begin an expression: before `$`, before `(`, and before a
-/// non-ASCII character, of which kubelets consume only the first byte.
+/// non-ASCII character, because kubelets consume only its first byte.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -32,8 +32,8 @@ mod tests {
 
     use super::*;
 
-    /// Kubernetes' own expansion (third_party/forked/golang/expansion/expand.go), line by
-    /// line, with every name known, so that nothing is left alone for being unknown.
+    /// A port of Kubernetes' expansion (third_party/forked/golang/expansion/expand.go). Every name
+    /// is known, so that all expressions are expanded.
     fn expand(input: &[u8]) -> Vec<u8> {
         let (mut out, mut checkpoint, mut cursor) = (Vec::new(), 0, 0);
         while cursor < input.len() {
@@ -61,7 +61,7 @@ mod tests {
                 Some(end) => (input[1..end].to_vec(), true, end + 1),
                 None => (b"$(".to_vec(), false, 1),
             },
-            // `string(byte)` of Go: the code point of that number, in UTF-8.
+            // Go's `string(byte)`: the code point of this number, in UTF-8.
             byte => (format!("${}", char::from(byte)).into_bytes(), false, 1),
         }
     }
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(escape(text), escaped);
             assert_eq!(expand(escaped.as_bytes()), text.as_bytes(), "{text}");
         }
-        // Without escaping they would not arrive.
+        // Without escaping, these texts would change.
         for text in ["$$", "$(A)", "$é"] {
             assert_ne!(expand(text.as_bytes()), text.as_bytes(), "{text}");
         }

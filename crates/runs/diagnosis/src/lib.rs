@@ -1,12 +1,11 @@
-//! Explains the state of a run from the objects of the cluster. Pure: the caller queries the
-//! cluster.
+//! Explains the state of a run from the objects of the cluster. Pure: callers query the cluster.
 //!
 //! - [`names`]: names, labels, annotations and paths of a run. [`escape`]: text that
 //!   Kubernetes would expand.
-//! - [`usage`]: what a task used, in its termination message.
+//! - [`usage`]: the resource usage of a task, in its termination message.
 //! - [`evidence`]: the fields of objects that an explanation needs, parsed from JSON.
-//! - [`fit`]: whether a node could ever run a task, and whether tasks have room now.
-//! - [`explain`]: why a task does not start, or failed: one cause and one remedy.
+//! - [`fit`]: checks that a node could ever run a task, and that tasks fit the nodes now.
+//! - [`explain`]: explains why a task does not start, or failed: one cause and one remedy.
 //! - [`outcome`], [`progress`] and [`role`]: the end of a run, its progress, and its roles.
 //! - [`track`]: the state machine that derives them from the evidence.
 //!

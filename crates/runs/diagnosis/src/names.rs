@@ -8,7 +8,7 @@ use longshore_model::name::{self, NameError, SUFFIX_LETTERS};
 use rand::RngExt;
 use serde::Serialize;
 
-/// Label: who made the object.
+/// Label: the program that created the object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`].
 pub const LONGSHORE: &str = "longshore";
@@ -24,11 +24,11 @@ pub const OWNER: &str = "longshore.dev/owner";
 /// Annotation: the owner of the run by a name of the owner's machine, if the cluster does not tell
 /// names of users.
 pub const LOCAL_OWNER: &str = "longshore.dev/local-owner";
-/// Label of the objects that notify about a run: its name.
+/// Label of the objects that notify about a run: the run's name.
 pub const NOTIFIES: &str = "longshore.dev/notifies";
-/// Where the URL of a webhook is mounted.
+/// The mount path of the Secret with a webhook's URL.
 pub const WEBHOOK_DIR: &str = "/longshore/webhook";
-/// The file with it.
+/// The file with the URL.
 pub const WEBHOOK_FILE: &str = "url";
 /// The exit code of a notifier whose message was refused.
 pub const UNDELIVERED: i32 = 9;
@@ -36,7 +36,7 @@ pub const UNDELIVERED: i32 = 9;
 pub const TAG_PREFIX: &str = "tag.longshore.dev/";
 /// Annotation of a run's Jobs: the user's note.
 pub const NOTE: &str = "longshore.dev/note";
-/// Annotation of the Jobs of `longshore dev`: what clients that attach later need, as JSON. See
+/// Annotation of the Jobs of `longshore dev`: data for clients that attach later, as JSON. See
 /// `longshore_launcher::dev::DevRecord`.
 pub const DEV: &str = "longshore.dev/dev";
 /// Annotation of the first Job of `longshore dev`: the number of the latest session that has
@@ -46,14 +46,14 @@ pub const DEV_SESSION: &str = "longshore.dev/dev-session";
 pub const FULL_NAME: &str = "longshore.dev/name";
 /// Annotation: the command, as a JSON list.
 pub const COMMAND: &str = "longshore.dev/command";
-/// Annotation: the recorded environment of the caller, as JSON. See
+/// Annotation: the recorded environment of the invoking shell, as JSON. See
 /// `longshore_launcher::Caller`.
 pub const CALLER: &str = "longshore.dev/caller";
 /// Variable of a container: the value of [`CALLER`].
 pub const CALLER_VARIABLE: &str = "LONGSHORE_CALLER";
 /// Annotation: the bundle's sha256, in hexadecimal.
 pub const BUNDLE: &str = "longshore.dev/bundle-sha256";
-/// Annotation: which files of the task's folder to keep when it ends, as JSON. See
+/// Annotation: the files of the task's folder to keep when the task ends, as JSON. See
 /// `longshore_launcher::outputs::OutputRequest`.
 pub const OUTPUTS: &str = "longshore.dev/outputs";
 /// Annotation: the names of the metrics to read from log lines, as a JSON list.
@@ -62,23 +62,23 @@ pub const METRICS: &str = "longshore.dev/metrics";
 pub const METRICS_VARIABLE: &str = "LONGSHORE_METRICS";
 /// The metrics file in the folder of the task's code: one JSON object per line.
 pub const METRICS_FILE: &str = "longshore-metrics.jsonl";
-/// Annotation: the sha256 of the data of the tasks, by name, as JSON.
+/// Annotation: the sha256 of each data set of the tasks, by name, as JSON.
 pub const DATA: &str = "longshore.dev/data";
 /// Annotation: the first files and folders that were excluded from the code, as a JSON list.
 pub const EXCLUDED: &str = "longshore.dev/excluded";
 /// Annotation: the roles of the run, as a JSON list.
 pub const ROLES: &str = "longshore.dev/roles";
-/// Annotation: when the run was submitted, by the submitter's clock: the server's
+/// Annotation: the time when the run was submitted, by the submitter's clock, because the server's
 /// times are whole seconds.
 pub const SUBMITTED: &str = "longshore.dev/submitted";
-/// Annotation: when the user cancelled the run.
+/// Annotation: the time when the user cancelled the run.
 pub const CANCELLED: &str = "longshore.dev/cancelled";
-/// Annotation: when and why the role was stopped with its run.
+/// Annotation: the time and the reason of the role's stop with its run.
 pub const STOPPED: &str = "longshore.dev/stopped";
-/// Annotation: the explanation that goes with [`STOPPED`], as JSON.
+/// Annotation: the explanation for [`STOPPED`], as JSON.
 pub const WHY: &str = "longshore.dev/why";
 
-/// Annotation: the end of the run that goes with [`STOPPED`], as JSON.
+/// Annotation: the end of the run for [`STOPPED`], as JSON.
 pub const ENDED: &str = "longshore.dev/ended";
 
 /// Label of Kueue: the queue that admits a Job.
@@ -91,11 +91,13 @@ pub const EXECUTION: &str = "$(EXECUTION)";
 /// Label of a pod: its Job.
 pub const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
-/// Annotation of a pod of a Job with a backoff limit per index: how often its index has failed.
+/// Annotation of a pod of a Job with a backoff limit per index: the number of failures of its
+/// index.
 pub const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
-/// Annotation of such a pod: the failures of its index that did not count.
+/// Annotation of a pod of a Job with a backoff limit per index: the number of ignored failures of
+/// its index.
 pub const DISRUPTIONS: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// Label of the Jobs and pods of a JobSet: how often it was restarted.
+/// Label of the Jobs and pods of a JobSet: the number of restarts.
 pub const SET_RESTARTS: &str = "jobset.sigs.k8s.io/restart-attempt";
 /// Variable of a container: the value of [`FAILURES`].
 pub const FAILURES_VARIABLE: &str = "LONGSHORE_FAILURES";
@@ -103,16 +105,16 @@ pub const FAILURES_VARIABLE: &str = "LONGSHORE_FAILURES";
 pub const DISRUPTIONS_VARIABLE: &str = "LONGSHORE_DISRUPTIONS";
 /// Variable of a container: the value of [`SET_RESTARTS`].
 pub const SET_RESTARTS_VARIABLE: &str = "LONGSHORE_SET_RESTARTS";
-/// Annotation of a Job: which tasks are restarted when one fails, if not only that one.
+/// Annotation of a Job: the tasks that are restarted when one fails, if not only the failed one.
 pub const RESTART: &str = "longshore.dev/restart";
 /// The value of [`RESTART`] if all tasks of the run are restarted.
 pub const WHOLE_RUN: &str = "run";
-/// Annotation of the Jobs of a JobSet that restarts them: how often at most.
+/// Annotation of the Jobs of a JobSet that restarts them: the maximum number of restarts.
 pub const MAX_RESTARTS: &str = "longshore.dev/max-restarts";
-/// The condition of a pod that was ended for the sake of something else.
+/// The condition of a pod that was ended by a disruption.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// The volume of the run, in the pod.
+/// The mount path of the run's volume.
 pub const HOME: &str = "/longshore";
 /// The folder into which the code is unpacked and in which the command runs.
 pub const WORK: &str = "/longshore/work";
@@ -120,24 +122,24 @@ pub const WORK: &str = "/longshore/work";
 pub const WORK_FOLDER: &str = "work";
 /// The name of the run's volume.
 pub const HOME_VOLUME: &str = "longshore";
-/// In the run's volume: the note of a node that has placed the unpacked code there.
+/// A file in the run's volume: a node creates it after it has placed the unpacked code there.
 pub const READY: &str = ".ready-copy";
-/// The file in the home folder that says that the task itself has fetched the code.
+/// A file in the home folder: it exists if the task itself has fetched the code.
 pub const FETCHED: &str = ".fetched";
-/// Where the run's Secret is mounted.
+/// The mount path of the run's Secret.
 pub const CONFIG: &str = "/longshore/config";
-/// Where the bundle's Secret, or the store's folder, is mounted.
+/// The mount path of the bundle's Secret, or of the store's folder.
 pub const BUNDLE_DIR: &str = "/longshore/bundle";
 /// The file of the termination message of tasks of the embedded cluster.
 pub const TERMINATION_FILE: &str = "/longshore/termination-log";
-/// The beginning of a line at the end of a task's log: the rest is the reason why its outputs were not
-/// uploaded.
+/// The beginning of a line at the end of a task's log: the rest is the reason why its outputs were
+/// not uploaded.
 pub const OUTPUTS_LOST: &str = "longshore: the outputs were not uploaded: ";
-/// Where the data of tasks is, unless the user chose another path.
+/// The folder of the tasks' data, unless the user chose another path.
 pub const DATA_DIR: &str = "/longshore/data";
-/// The folder of volumes that tasks find in the folder of the code.
+/// The folder for volumes that appear in the folder of the code.
 pub const VOLUMES_DIR: &str = "/longshore/volumes";
-/// Where the init container that fetches data has its cache.
+/// The mount path of the cache of the init container that fetches data.
 pub const DATA_CACHE: &str = "/longshore/cache";
 /// The hostfile in the run's volume.
 pub const HOSTFILE: &str = "hostfile";
@@ -171,7 +173,7 @@ pub struct RunName(String);
 /// The maximum length of a run's name: a host name has 63 characters, including role and
 /// index.
 const LIMIT: usize = 40;
-/// The same with a schedule's execution or a JobSet's index in between.
+/// The same limit, with a schedule's execution or a JobSet's index in between.
 const SHORT: usize = 30;
 
 impl RunName {

@@ -9,17 +9,17 @@ use crate::{
     names::{self, Task},
 };
 
-/// How a run ended.
+/// The kind of a run's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ending {
-    /// All tasks other than those of service roles succeeded.
+    /// All tasks succeeded, except tasks of service roles, which do not count.
     Succeeded,
     /// A task failed.
     Failed,
     /// A task could not start.
     NotStarted,
-    /// The user cancelled or removed it.
+    /// The user cancelled or removed the run.
     Cancelled,
 }
 
@@ -27,7 +27,7 @@ pub enum Ending {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// How it ended.
+    /// The kind of the end.
     pub ending: Ending,
     /// 0; the exit code of the task that failed first; 3 when the cluster was
     /// stopped; 4 when a task could not start; 130 when the run was cancelled.
@@ -35,17 +35,17 @@ pub struct Outcome {
     /// The task that failed first.
     #[serde(flatten)]
     pub task: Option<Task>,
-    /// Why, in one sentence that names the task.
+    /// The cause, in one sentence that names the task.
     pub reason: String,
-    /// What to do about it.
+    /// The recommended action.
     pub remedy: Option<String>,
     /// The structured explanation, for programs.
     pub explanation: Option<Explanation>,
     /// The number of reported gaps in the logs.
     pub gaps: u32,
-    /// When the run was submitted.
+    /// The time when the run was submitted.
     pub began: Option<Timestamp>,
-    /// When its last task ended, if known.
+    /// The time when the last task ended, if known.
     pub finished: Option<Timestamp>,
 }
 
@@ -53,22 +53,22 @@ pub struct Outcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// Why the attempt failed.
+    /// The cause of the failure.
     #[serde(flatten)]
     pub explanation: Explanation,
-    /// The number of the attempt, from 1: of the task, or of the role if all tasks are
-    /// restarted. Attempts that were disrupted are not counted.
+    /// The number of the attempt, from 1: of the task, or of the role if all tasks are restarted.
+    /// Disrupted attempts are not counted.
     pub attempt: u32,
     /// The maximum number of attempts before the run fails.
     pub attempts: u32,
-    /// True if the attempt counts. A disruption, as of a drained node, does not.
+    /// True if the attempt counts. A disruption, such as a drained node, does not count.
     pub counts: bool,
     /// True if all tasks of the run are restarted.
     pub whole_run: bool,
 }
 
 impl Retry {
-    /// What happens: `attempt 1 of 3, restarting`.
+    /// The consequence of the failure: `attempt 1 of 3, restarting`.
     #[must_use]
     pub fn consequence(&self) -> String {
         let what = if self.whole_run { " all tasks" } else { "" };
@@ -104,21 +104,21 @@ impl Retry {
     }
 }
 
-/// The end of a run, as recorded on its Jobs before pods are stopped that show it.
+/// The end of a run, recorded on its Jobs before the pods that show it are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct End {
-    /// How the run ended.
+    /// The kind of the end.
     pub ending: Ending,
     /// The exit code of the run.
     pub exit_code: i32,
-    /// When its last task ended, if known.
+    /// The time when the last task ended, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Timestamp>,
 }
 
 impl JobEvidence {
-    /// The recorded end of its run.
+    /// The recorded end of the Job's run.
     #[must_use]
     pub fn end(&self) -> Option<End> {
         let text = self.metadata.annotations.get(names::ENDED)?;

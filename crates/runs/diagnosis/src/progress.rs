@@ -12,7 +12,7 @@ pub struct Progress {
 }
 
 impl fmt::Display for Progress {
-    /// `ps 1 running; worker 2 running, 1 pending`; of independent tasks, `main 12/100 done, 1
+    /// `ps 1 running; worker 2 running, 1 pending`; for independent tasks, `main 12/100 done, 1
     /// failed, 4 running`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, role) in self.roles.iter().enumerate() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct RunRole {
     /// The role's name.
     pub name: String,
-    /// How many tasks it has.
+    /// The number of tasks.
     pub count: u32,
     /// True if it is a service role, which is stopped when the others have ended.
     #[serde(default)]

@@ -1,16 +1,16 @@
-//! Why a command cannot be started, by its cause and not by the number of the system's error: the
-//! bootstrap finds it out and says it, and explanations add the remedy.
+//! Causes that prevent a command from starting, independent of the system's error codes. The
+//! bootstrap detects and reports the cause, and explanations add the remedy.
 
-/// Why a command cannot be started.
+/// The cause that prevents a command from starting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartProblem {
     /// The command and its arguments are one word.
     OneWord,
-    /// A file of the folder of the code without its path.
+    /// The command is the name of a file in the folder of the code, without its path.
     NotOnPath,
-    /// A text file whose first line names no interpreter.
+    /// The command is a text file whose first line names no interpreter.
     NoInterpreter,
-    /// A first line that ends with a carriage return.
+    /// The first line ends with a carriage return.
     WindowsLines,
     /// The interpreter of a script does not exist.
     MissingInterpreter,
@@ -35,7 +35,7 @@ pub enum StartProblem {
 }
 
 impl StartProblem {
-    /// All of them. A phrase that contains another one is first.
+    /// All problems. A phrase that contains another one is first.
     pub const ALL: [Self; 14] = [
         Self::OneWord,
         Self::NotOnPath,
@@ -74,7 +74,7 @@ impl StartProblem {
         }
     }
 
-    /// What to do.
+    /// The recommended action.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ impl StartProblem {
         }
     }
 
-    /// The problem that a message of the bootstrap names.
+    /// The problem in a message of the bootstrap.
     #[must_use]
     pub fn in_text(text: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();

@@ -1,5 +1,5 @@
-//! What a task used, as its bootstrap records it in the termination message of its container.
-//! Pure.
+//! The resource usage of a task, which its bootstrap records in the termination message of its
+//! container. Pure.
 //!
 //! The record is the first line of the message, so that programs can append their own.
 
@@ -12,19 +12,19 @@ pub const IDLE_EXIT_CODE: i32 = 123;
 /// The maximum number of points of a series.
 pub const MOST_POINTS: usize = 60;
 
-/// What a task used in one attempt.
+/// The resource usage of a task in one attempt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UsageRecord {
-    /// When the first measurement was made, in seconds since 1970.
+    /// The time of the first measurement, in seconds since 1970.
     pub start: i64,
-    /// How long the task was measured, in seconds.
+    /// The duration of the measurements, in seconds.
     pub seconds: f64,
     /// The CPU time, in seconds.
     pub cpu_seconds: f64,
     /// The maximum of the measured memory, in bytes.
     pub peak_memory: u64,
-    /// Its GPUs, if they could be measured.
+    /// The usage of the task's GPUs, if they could be measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<GpuRecord>,
     /// The GPUs were idle for this time in seconds, and the task was ended for this reason.
@@ -36,7 +36,7 @@ pub struct UsageRecord {
     pub points: Vec<Point>,
 }
 
-/// What a task used of its GPUs.
+/// The usage of a task's GPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuRecord {
@@ -48,7 +48,7 @@ pub struct GpuRecord {
     pub peak_memory: u64,
     /// The memory that all GPUs have, in bytes.
     pub total_memory: u64,
-    /// For how long all GPUs have been idle, in seconds, at the last measurement.
+    /// The time for which all GPUs had been idle at the last measurement, in seconds.
     pub idle_seconds: u64,
 }
 
@@ -99,13 +99,13 @@ impl UsageRecord {
     /// The line of a termination message.
     ///
     /// # Errors
-    /// It has a number that is not finite.
+    /// The record contains a number that is not finite.
     pub fn line(&self) -> Result<String, serde_json::Error> {
         Ok(format!("{PREFIX}{}\n", serde_json::to_string(self)?))
     }
 }
 
-/// Divides a termination message into the record, if it has one, and the rest, which the task
+/// Divides a termination message into the record, if there is one, and the rest, which the task
 /// wrote.
 #[must_use]
 pub fn split(message: &str) -> (Option<UsageRecord>, &str) {
@@ -117,7 +117,7 @@ pub fn split(message: &str) -> (Option<UsageRecord>, &str) {
     (record.map(limited), rest)
 }
 
-/// A record whose size and numbers are those that a bootstrap writes: any program can write a
+/// Limits a record to the size and numbers that a bootstrap writes, because any program can write a
 /// termination message.
 fn limited(mut record: UsageRecord) -> UsageRecord {
     record.points.truncate(MOST_POINTS);

@@ -48,7 +48,7 @@ pub(crate) struct Series {
 }
 
 impl EventEvidence {
-    /// The time of its last occurrence.
+    /// The time of the last occurrence.
     pub(crate) fn last_seen(&self) -> Option<Timestamp> {
         let series = self
             .series
@@ -60,8 +60,8 @@ impl EventEvidence {
             .or(self.metadata.creation_timestamp)
     }
 
-    /// Returns true if it refers to this object. A recreated object of the same name has another
-    /// uid.
+    /// Returns true if the event refers to this object. A recreated object of the same name has
+    /// another uid.
     pub(crate) fn is_about(&self, kind: &str, meta: &ObjectMeta) -> bool {
         let about = &self.involved_object;
         about.kind == kind

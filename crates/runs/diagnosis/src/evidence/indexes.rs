@@ -1,7 +1,7 @@
 //! Sets of indices in the status of an Indexed Job: `1,3-5`.
 
-/// Which of `count` indices a set contains. Invalid parts are ignored: any client can write the
-/// status.
+/// Returns a flag for each of `count` indices: true if the set contains it. Invalid parts are
+/// ignored, because any client can write the status.
 ///
 /// ```
 /// use longshore_diagnosis::evidence::index_set;

@@ -39,14 +39,14 @@ pub struct JobSpec {
     /// The number of failures of each task that are retried, if a task that fails does not end
     /// the others.
     pub backoff_limit_per_index: Option<u32>,
-    /// True if its pods are deleted and none are created.
+    /// True if the Job's pods are deleted and none are created.
     pub suspend: bool,
     pub(crate) pod_failure_policy: Option<PodFailurePolicy>,
-    /// The template of its pods.
+    /// The template of the Job's pods.
     pub template: Template,
 }
 
-/// Which failed pods do not count, and which end the Job.
+/// Rules for failed pods that do not count, or that end the Job.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct PodFailurePolicy {
@@ -121,11 +121,11 @@ pub struct JobStatus {
     pub(crate) failed: u32,
     /// The indices of the tasks that succeeded, as in [`index_set`](super::index_set).
     pub completed_indexes: String,
-    /// The indices of the tasks that failed, if those do not end the others.
+    /// The indices of the tasks that failed, if a failed task does not end the others.
     pub failed_indexes: String,
-    /// When the Job was started or resumed.
+    /// The time when the Job was started or resumed.
     pub(crate) start_time: Option<Timestamp>,
-    /// When the Job completed.
+    /// The time when the Job completed.
     pub completion_time: Option<Timestamp>,
 }
 
@@ -159,24 +159,24 @@ pub struct CronJobSpec {
 pub struct CronJobStatus {
     /// References to its active Jobs.
     pub active: Vec<Value>,
-    /// The last time for which it created a Job.
+    /// The last time for which a Job was created.
     pub last_schedule_time: Option<Timestamp>,
 }
 
 impl JobEvidence {
-    /// The JobSet that owns it.
+    /// The JobSet that owns the Job.
     #[must_use]
     pub fn jobset(&self) -> Option<&str> {
         self.metadata.controller_name(names::JOBSET)
     }
 
-    /// The Kueue queue that admits it or its JobSet.
+    /// The Kueue queue that admits the Job or its JobSet.
     #[must_use]
     pub fn queue(&self) -> Option<&str> {
         self.metadata.labels.get(names::QUEUE).map(String::as_str)
     }
 
-    /// The uid of the object in the queue: the JobSet that owns it, or itself.
+    /// The uid of the object in the queue: the JobSet that owns the Job, or the Job.
     #[must_use]
     pub fn queued_uid(&self) -> &str {
         let set = self.metadata.controller();
@@ -184,7 +184,7 @@ impl JobEvidence {
         set.map_or(&self.metadata.uid, |owner| &owner.uid)
     }
 
-    /// The role that it runs.
+    /// The role that the Job runs.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         self.metadata.labels.get(names::ROLE).map(String::as_str)
@@ -197,38 +197,40 @@ impl JobEvidence {
         })
     }
 
-    /// Returns true if all its tasks have succeeded.
+    /// Returns true if all tasks of the Job have succeeded.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.condition(["Complete", "SuccessCriteriaMet"]).is_some()
     }
 
-    /// Why it failed, if it did, and is not created again.
+    /// The condition that reports the Job's failure, if the Job has failed and is not created
+    /// again.
     #[must_use]
     pub fn failure(&self) -> Option<&Condition> {
         self.any_failure()
             .filter(|failure| !self.may_be_created_again(failure))
     }
 
-    /// Why it failed, if it did.
+    /// The condition that reports the Job's failure, if the Job has failed.
     fn any_failure(&self) -> Option<&Condition> {
         self.condition(["Failed", "FailureTarget"])
     }
 
-    /// Returns true if it failed, and its JobSet creates it again.
+    /// Returns true if the Job failed, and its JobSet creates it again.
     pub(crate) fn is_created_again(&self) -> bool {
         let failure = self.any_failure();
         failure.is_some_and(|failure| self.may_be_created_again(failure))
     }
 
-    /// Returns true if its JobSet creates it again after this failure: it was not restarted as
-    /// often as allowed, or the failure does not count.
+    /// Returns true if the JobSet creates the Job again after this failure, because its limit of
+    /// restarts is not reached, or the failure does not count.
     fn may_be_created_again(&self, failure: &Condition) -> bool {
         self.set_restarts()
             .is_some_and(|(restarts, most)| failure.reason == "PodFailurePolicy" || restarts < most)
     }
 
-    /// How often its JobSet was restarted, and how often it can be, if it restarts at all.
+    /// The number of restarts of the Job's JobSet, and its limit. `None` if the JobSet does not
+    /// restart.
     pub(crate) fn set_restarts(&self) -> Option<(u32, u32)> {
         let number = |text: Option<&String>| text.and_then(|text| text.parse::<u32>().ok());
         let most = number(self.metadata.annotations.get(names::MAX_RESTARTS));
@@ -237,7 +239,7 @@ impl JobEvidence {
         Some((restarts.unwrap_or(0), most))
     }
 
-    /// When it completed or failed.
+    /// The time when the Job completed or failed.
     #[must_use]
     pub fn over_since(&self) -> Option<Timestamp> {
         let ends = self.status.conditions.iter().filter(|condition| {
@@ -248,32 +250,32 @@ impl JobEvidence {
             .min()
     }
 
-    /// Returns true if it has completed or failed.
+    /// Returns true if the Job has completed or failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_complete() || self.failure().is_some()
     }
 
-    /// Returns true if the user cancelled it.
+    /// Returns true if the user cancelled the Job.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.metadata.annotations.contains_key(names::CANCELLED)
     }
 
-    /// Returns true if it was stopped with its run before it ended by itself.
+    /// Returns true if the Job was stopped with its run before it ended by itself.
     pub(crate) fn is_stopped(&self) -> bool {
         let noted = self.metadata.annotations.contains_key(names::STOPPED);
         noted && self.spec.suspend && !self.is_over()
     }
 
-    /// When it was stopped with its run, see [`names::STOPPED`].
+    /// The time when the Job was stopped with its run. See [`names::STOPPED`].
     #[must_use]
     pub fn stopped_at(&self) -> Option<Timestamp> {
         let text = self.metadata.annotations.get(names::STOPPED)?;
         text.split_once(": ")?.0.parse().ok()
     }
 
-    /// When the user cancelled it.
+    /// The time when the user cancelled the Job.
     #[must_use]
     pub fn cancelled_at(&self) -> Option<Timestamp> {
         self.metadata
@@ -283,22 +285,22 @@ impl JobEvidence {
             .ok()
     }
 
-    /// Returns true if its tasks are independent, like the tasks of a sweep: one that fails does not end
-    /// the others.
+    /// Returns true if the tasks of the Job are independent, like the tasks of a sweep: a failed
+    /// task does not end the others.
     #[must_use]
     pub fn is_independent(&self) -> bool {
         self.spec.backoff_limit_per_index.is_some()
             && self.metadata.labels.contains_key(names::SWEEP)
     }
 
-    /// Returns true if a task that fails restarts all tasks of the run.
+    /// Returns true if a failed task restarts all tasks of the run.
     #[must_use]
     pub fn restarts_all(&self) -> bool {
         let what = self.metadata.annotations.get(names::RESTART);
         what.is_some_and(|what| what == names::WHOLE_RUN)
     }
 
-    /// The action of its pod failure policy for a failed pod.
+    /// The action of the Job's pod failure policy for a failed pod.
     fn action(&self, pod: &PodFacts) -> Option<&str> {
         let policy = self.spec.pod_failure_policy.as_ref()?;
         let rule = policy.rules.iter().find(|rule| rule.applies(pod))?;
@@ -321,7 +323,7 @@ impl JobEvidence {
     pub(crate) fn gives_up(&self, failures: usize) -> bool {
         let limit = self.spec.backoff_limit_per_index;
         let is_last = match limit.map(usize::try_from) {
-            // Its failures of other tasks count, too.
+            // Failures of other tasks count, too.
             Some(_) if self.restarts_all() => false,
             Some(limit) => limit.is_ok_and(|limit| failures > limit),
             None if self.set_restarts().is_some() => false,
@@ -342,7 +344,7 @@ impl JobEvidence {
         self.never_retries(pod) || usize::try_from(limit).is_ok_and(|limit| failures > limit)
     }
 
-    /// The number of tasks that run at the same time until its end.
+    /// The number of tasks that run at the same time until the Job ends.
     pub(crate) fn wanted(&self) -> u32 {
         let completions = self.spec.completions.unwrap_or(1);
         let parallelism = self.spec.parallelism.unwrap_or(completions);
@@ -357,7 +359,7 @@ impl JobEvidence {
         parallelism.min(completions.saturating_sub(ended))
     }
 
-    /// Returns true if it fails by itself when a task has failed.
+    /// Returns true if the Job fails by itself when a task has failed.
     #[must_use]
     pub fn fails_by_itself(&self) -> bool {
         let policy = self.spec.pod_failure_policy.as_ref();

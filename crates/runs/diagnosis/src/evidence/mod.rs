@@ -1,6 +1,6 @@
-//! The fields of a cluster's objects that following, explaining, listing and preflight need,
-//! parsed from JSON. Those of pods and nodes are in [`longshore_model::facts`], because the
-//! resolver reads them as well.
+//! The fields of a cluster's objects that following, explaining, listing and preflight need, parsed
+//! from JSON. The fields of pods and nodes are in [`longshore_model::facts`], because the resolver
+//! reads them as well.
 
 mod event;
 mod indexes;

@@ -5,7 +5,7 @@ use longshore_model::facts::{Condition, ContainerStatus, PodFacts, Terminated};
 
 use crate::names::{self, Task};
 
-/// What a pod says about the task that it runs.
+/// Information in a pod about the task that it runs.
 pub trait RunPod {
     /// A condition that is true.
     #[must_use]
@@ -14,10 +14,10 @@ pub trait RunPod {
     /// The statuses of all containers, init containers first.
     fn statuses(&self) -> impl Iterator<Item = &ContainerStatus>;
 
-    /// Which task of the run it is.
+    /// The task of the run.
     ///
-    /// Servers before Kubernetes 1.21 ignore that a Job is indexed. The pods of such a Job
-    /// have no index and all count as task 0, so that none is overlooked.
+    /// Servers before Kubernetes 1.21 ignore that a Job is indexed. The pods of such a Job have no
+    /// index. All of them count as task 0, so that no pod is ignored.
     #[must_use]
     fn task(&self) -> Option<Task>;
 
@@ -29,7 +29,7 @@ pub trait RunPod {
     #[must_use]
     fn main(&self) -> Option<&ContainerStatus>;
 
-    /// How the command ended, if it has and its container is not restarted in place.
+    /// The end of the command, if it has ended and its container is not restarted in place.
     #[must_use]
     fn ended(&self) -> Option<&Terminated>;
 
@@ -38,25 +38,26 @@ pub trait RunPod {
     fn has_finished(&self) -> bool;
 
     /// Returns true if the command has ended, and another container keeps the pod from ending: a
-    /// proxy that does not end, for example. Sidecars do not, as they end with the others.
+    /// proxy that does not end, for example. Sidecars do not count, because they end with the other
+    /// containers.
     #[must_use]
     fn lingers(&self) -> bool;
 
-    /// Returns true if the command ended before the deletion of the pod was requested, so that its exit code
-    /// is its own.
+    /// Returns true if the command ended before the deletion of the pod was requested, so that the
+    /// deletion did not cause its exit code.
     #[must_use]
     fn ended_by_itself(&self) -> bool;
 
-    /// Returns true if the pod has succeeded, or will when its lingering containers are ended.
-    /// A container that fails beside a command that succeeds makes the pod fail.
+    /// Returns true if the pod has succeeded, or will succeed when its lingering containers are
+    /// ended. A container that fails alongside a command that succeeds makes the pod fail.
     #[must_use]
     fn ends_well(&self) -> bool;
 
-    /// Returns true if the command runs or has run, so that there is a log.
+    /// Returns true if the command is running or has run, so that there is a log.
     #[must_use]
     fn has_started(&self) -> bool;
 
-    /// Returns true if no container of it runs any more.
+    /// Returns true if no container of the pod is running any more.
     #[must_use]
     fn is_over(&self) -> bool;
 
@@ -72,25 +73,25 @@ pub trait RunPod {
     #[must_use]
     fn failed_init(&self) -> Option<(&str, &Terminated)>;
 
-    /// Returns true for an init container with this name that is a sidecar: it runs beside the command, and
-    /// is restarted when it ends.
+    /// Returns true if the init container of this name is a sidecar: it runs alongside the command,
+    /// and is restarted when it ends.
     #[must_use]
     fn is_sidecar(&self, name: &str) -> bool;
 
-    /// When the command, or the init container that failed, ended.
+    /// The time when the command, or the init container that failed, ended.
     #[must_use]
     fn finished_at(&self) -> Option<Timestamp>;
 
-    /// The number of earlier failures of its task that its Job has counted.
+    /// The number of earlier failures of the task that its Job has counted.
     #[must_use]
     fn failures_before(&self) -> u32;
 
-    /// The number of earlier pods of its task that its Job has counted, also those whose failure
-    /// does not count.
+    /// The number of earlier pods of the task that its Job has counted, including pods whose
+    /// failure does not count.
     #[must_use]
     fn counted_before(&self) -> u32;
 
-    /// The number of earlier attempts of its task, each with a pod of its own.
+    /// The number of earlier attempts of the task, each with its own pod.
     #[must_use]
     fn attempts_before(&self) -> u32;
 }
@@ -171,7 +172,8 @@ impl RunPod for PodFacts {
         let Some(deadline) = meta.deletion_timestamp else {
             return true;
         };
-        // The time of the deletion is in the future by the grace period, in whole seconds.
+        // The deletion timestamp is the time of the request plus the grace period, in whole
+        // seconds.
         let grace = meta.deletion_grace_period_seconds.unwrap_or(0).max(0);
         let requested = deadline.as_second().saturating_sub(grace);
         ended

@@ -58,7 +58,7 @@ pub struct LimitSpec {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LimitItem {
-    /// What it applies to: `Pod`, `Container` or `PersistentVolumeClaim`.
+    /// The type of object that it applies to: `Pod`, `Container` or `PersistentVolumeClaim`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The upper bounds.

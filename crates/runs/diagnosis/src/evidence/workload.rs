@@ -36,15 +36,15 @@ pub(crate) struct WorkloadStatus {
 }
 
 impl WorkloadEvidence {
-    /// Returns true if it represents this Job, or the JobSet that owns the Job.
+    /// Returns true if the Workload represents this Job, or the JobSet that owns the Job.
     #[must_use]
     pub fn is_of(&self, job: &JobEvidence) -> bool {
         let owner = self.metadata.controller();
         owner.is_some_and(|owner| owner.uid == job.queued_uid())
     }
 
-    /// Why Kueue has not admitted it: no quota is reserved, or an admission check has not
-    /// passed yet.
+    /// The condition that keeps Kueue from admitting the Workload: no quota is reserved, or an
+    /// admission check has not passed yet.
     pub(crate) fn pending(&self) -> Option<&Condition> {
         ["QuotaReserved", "Admitted"].iter().find_map(|kind| {
             let mut conditions = self.status.conditions.iter();

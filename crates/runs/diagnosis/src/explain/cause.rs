@@ -18,7 +18,7 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All of them, in the order of docs/why.md.
+            /// All causes, in the order of docs/why.md.
             pub const ALL: &[Self] = &[$(Self::$name,)* Self::Unknown];
 
             /// The name in JSON.
@@ -46,7 +46,7 @@ causes! {
     Volume = "volume",
     /// The nodes have reached their limit of pods.
     TooManyPods = "too-many-pods",
-    /// There is no node, or none is ready.
+    /// The cluster has no nodes, or no node is ready.
     NoNodes = "no-nodes",
     /// The pod has scheduling gates.
     Gated = "gated",
@@ -106,7 +106,7 @@ causes! {
     AddressInUse = "address-in-use",
     /// A signal terminated the command.
     Signal = "signal",
-    /// It exceeded its memory limit.
+    /// The task exceeded its memory limit.
     OutOfMemory = "out-of-memory",
     /// The GPUs of the task were idle for longer than `idle_timeout`.
     IdleGpu = "idle-gpu",
@@ -191,7 +191,7 @@ impl Cause {
         }
     }
 
-    /// Returns true if it is less specific than the others of its family.
+    /// Returns true if the cause is less specific than the others of its family.
     pub(crate) fn is_general(self) -> bool {
         matches!(self, Self::ImagePull | Self::Unschedulable)
     }
@@ -204,7 +204,7 @@ impl Cause {
         )
     }
 
-    /// Returns true if a pod's status alone explains it.
+    /// Returns true if a pod's status alone explains the cause.
     #[must_use]
     pub fn is_plain(self) -> bool {
         matches!(

@@ -30,8 +30,8 @@ pub(super) fn not_started(pod: &PodFacts, container: &str, message: &str) -> Exp
     let what = format!("the container {container:?} of image {image:?} could not be started");
     let cause = with_message(what, &short(message));
     if lacks_ours {
-        // Container runtimes add a prefix to the message; the embedded node, which has no
-        // images, does not.
+        // Container runtimes add a prefix to the message. The embedded node, which has no images,
+        // does not.
         let remedy = match message.trim_start().starts_with("exec: ") {
             true => EMBEDDED,
             false => {
@@ -146,7 +146,7 @@ fn cause_of(problem: StartProblem) -> Cause {
     }
 }
 
-/// Errors of programs that a shell or an interpreter could not start, and the problem.
+/// The problem that errors of a shell or an interpreter report, if they could not start a program.
 fn said_by_program(said: &str) -> Option<StartProblem> {
     let tables: [(&[&str], StartProblem); 4] = [
         (&["argument list too long"], StartProblem::LargeTogether),
@@ -173,7 +173,7 @@ fn said_by_program(said: &str) -> Option<StartProblem> {
 
 /// A command that ran and exited with this code. `said` is the last line of its log.
 pub(super) fn ended(code: i32, signal: i32, said: &str, read_log: &str) -> Explanation {
-    // The text of container runtimes, about the first program of the container.
+    // Container runtimes report this about the first program of the container.
     if said.starts_with("exec ") && has_any(said, &["exec format error"]) {
         let cause = with_message("its program is built for another architecture", said);
         return Explanation::new(Cause::WrongArchitecture, cause, ARCHITECTURE);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn messages_lead_to_the_cause() {
-        // What a program said before it ended, the kind, and a part of the remedy.
+        // The last message of a program, the kind of cause, and a part of the remedy.
         let cases = [
             (
                 "OSError: [Errno 8] Exec format error: './run.sh'",

@@ -52,7 +52,7 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
         (_, "DeletionByTaintManager") => tainted(pod, cluster),
         (_, "EvictionByEvictionAPI") => drained(pod),
         (_, "DeletionByPodGC") => lost(pod, &target.map_or(String::new(), |c| c.message.clone())),
-        // Its status has more.
+        // The pod's status contains more details.
         (_, "TerminationByKubelet") if is_unknown(pod) => return None,
         (_, "TerminationByKubelet") => {
             let message = target.map_or(message, |condition| condition.message.as_str());
@@ -70,8 +70,8 @@ pub(super) fn disrupted(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Exp
     }))
 }
 
-/// Returns true if the node does not know how the command, or an init container, ended: the node
-/// itself ended.
+/// Returns true if the node does not know how the command, or an init container, ended, because the
+/// node itself was stopped.
 fn is_unknown(pod: &PodFacts) -> bool {
     let status = &pod.status;
     let before = status.init_container_statuses.iter();
@@ -184,7 +184,7 @@ pub fn away(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<Explanation> {
     let mut nodes = nodes.filter(|node| node.metadata.name == pod.spec.node_name);
     let is_away = match nodes.next() {
         Some(node) => !node.is_ready(),
-        // Without permission to list nodes, the pod's condition and events have to do.
+        // Without permission to list nodes, use the pod's condition and events.
         None => {
             let mut events = cluster.of_pod(&pod.metadata).into_iter();
             pod.condition("Ready").is_none() && events.any(|event| event.reason == "NodeNotReady")

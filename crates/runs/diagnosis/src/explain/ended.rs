@@ -1,4 +1,4 @@
-//! Why a pod failed.
+//! Explains the failure of a pod.
 
 use super::{
     Cause, ClusterEvidence, Explanation, code, disrupted, excluded, port,
@@ -8,8 +8,8 @@ use crate::evidence::RunPod as _;
 use crate::{names, usage};
 use longshore_model::facts::{PodFacts, Terminated};
 
-/// Why a failed pod failed, and whether its command had started. `last_line` is the last
-/// line of its log.
+/// Explains the failure of a pod. Also returns true if its command had started. `last_line` is the
+/// last line of its log.
 #[must_use]
 pub fn failure(
     pod: &PodFacts,
@@ -102,7 +102,7 @@ fn init(pod: &PodFacts, name: &str, ended: &Terminated, log: Option<&str>) -> Ex
     ))
 }
 
-/// Explains how a container ended, and whether its command had started.
+/// Explains the end of a container. Also returns true if its command had started.
 pub(super) fn container(
     pod: &PodFacts,
     name: &str,
@@ -140,9 +140,8 @@ pub(super) fn container(
             true,
         );
     }
-    // The bootstrap writes its error to the termination message and to the last line of its
-    // log.
-    // The end of the outputs does not explain the end of the command.
+    // The bootstrap writes its error to the termination message and to the last line of its log. A
+    // line about lost outputs does not explain the end of the command.
     let last_line = last_line.filter(|line| !line.starts_with(names::OUTPUTS_LOST));
     let said = [message, last_line.unwrap_or_default()];
     let ours = said

@@ -1,4 +1,4 @@
-//! Files and modules that a task misses because the folder of the code was packed without them.
+//! Missing files and modules that were excluded when the folder of the code was packed.
 
 use longshore_model::facts::PodFacts;
 
@@ -48,7 +48,7 @@ pub(super) fn extend(pod: &PodFacts, found: Explanation, said: &str) -> Explanat
     }
 }
 
-/// The paths that a line may name: quoted words, parts between colons, and Python's modules.
+/// The paths that a line may contain: quoted words, parts between colons, and Python's modules.
 fn paths(line: &str) -> impl Iterator<Item = String> {
     let quoted = line
         .split(['\'', '"', '`', '\u{2018}', '\u{2019}'])

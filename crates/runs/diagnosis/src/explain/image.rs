@@ -5,8 +5,8 @@ use super::{
     text::{has_any, short, with_message},
 };
 
-/// Why an image cannot be pulled. `said` is the most specific message, from the container's
-/// state or from an event.
+/// Explains why an image cannot be pulled. `said` is the most specific message, from the
+/// container's state or from an event.
 pub(super) fn not_pulled(image: &str, said: &str) -> (Explanation, WaitLimit) {
     let (kind, remedy) = sort(said);
     let what = match kind {

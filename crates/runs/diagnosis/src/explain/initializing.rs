@@ -1,11 +1,12 @@
-//! Init containers that keep a task from starting. Nothing need be wrong, but a sidecar may never start.
+//! Init containers that keep a task from starting. This is not always an error, but a sidecar may
+//! never start.
 
 use longshore_model::facts::PodFacts;
 
 use crate::{evidence::RunPod as _, names};
 
-/// The init container that keeps one of the pods of a run from starting, in words: `the init container
-/// "puller" has not ended`.
+/// The init container that keeps one of the pods of a run from starting, as a text: `the init
+/// container "puller" has not ended`.
 #[must_use]
 pub fn initializing<'a>(pods: impl IntoIterator<Item = &'a PodFacts>) -> Option<String> {
     pods.into_iter().find_map(of_pod)

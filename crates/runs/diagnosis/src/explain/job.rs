@@ -10,7 +10,7 @@ use crate::{
 };
 use longshore_model::facts::Condition;
 
-/// Why a Job failed, if no pod shows the cause.
+/// Explains the failure of a Job if no pod shows the cause.
 pub(crate) fn job_failure(
     job: &JobEvidence,
     condition: &Condition,
@@ -59,7 +59,7 @@ fn backoff(job: &JobEvidence, condition: &Condition) -> Explanation {
     Explanation::new(Cause::BackoffLimit, cause, remedy).seen(short(&condition.message))
 }
 
-/// Why deleted pods ended: the first cause in their events.
+/// Explains the end of deleted pods by the first cause in their events.
 fn gone(job: &JobEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
     let events = cluster.of_pods_named(&job.metadata.name);
     for event in &events {
@@ -76,14 +76,14 @@ fn gone(job: &JobEvidence, cluster: &ClusterEvidence) -> Option<Explanation> {
         found.pod = Some(pod.metadata.name);
         return Some(found);
     }
-    // A container that was stopped without any of these causes: the pod was deleted.
+    // A container was stopped without any of these causes, so the pod was deleted.
     let killing = events.iter().find(|event| event.reason == "Killing")?;
     let mut found = mount::seen(disrupted::deleted(), killing);
     found.pod = Some(killing.involved_object.name.clone());
     Some(found)
 }
 
-/// Why a Job has fewer pods than desired, if known.
+/// Explains why a Job has fewer pods than desired, if the cause is known.
 pub(crate) fn no_pods(
     job: &JobEvidence,
     cluster: &ClusterEvidence,
@@ -145,7 +145,7 @@ fn suspended(job: &JobEvidence, cluster: &ClusterEvidence) -> Explanation {
     found.of_job(job).seen("Job: suspend")
 }
 
-/// Why Kueue has not admitted it yet, according to its Workload.
+/// Explains from the Workload why Kueue has not admitted the Job yet.
 fn queued(queue: &str, workload: Option<&WorkloadEvidence>) -> Explanation {
     let cause = format!("it waits in the queue {queue:?}");
     let Some(workload) = workload else {

@@ -13,7 +13,7 @@ fn named(kind: Cause, cause: String, remedy: String) -> (Explanation, WaitLimit)
     )
 }
 
-/// Parses which Secret, ConfigMap, key or claim is missing.
+/// Parses the missing Secret, ConfigMap, key or claim from a message.
 pub(super) fn object(message: &str) -> Option<(Explanation, WaitLimit)> {
     key(message).or_else(|| whole(message))
 }
@@ -81,7 +81,7 @@ fn whole(message: &str) -> Option<(Explanation, WaitLimit)> {
     ))
 }
 
-/// Why a container cannot be configured.
+/// Explains why a container cannot be configured.
 pub(super) fn config(message: &str) -> (Explanation, WaitLimit) {
     if let Some(found) = object(message) {
         return found;

@@ -1,5 +1,4 @@
-//! Why a task does not start, or failed: one cause and one remedy, from
-//! evidence. Pure.
+//! Explains why a task does not start, or failed: one cause and one remedy, from evidence. Pure.
 
 mod cause;
 mod cluster;
@@ -43,7 +42,7 @@ pub use pulling::pulling;
 pub use text::cut;
 pub(crate) use waiting::{is_idle, slow, stuck};
 
-/// One cause and one remedy.
+/// An explanation with one cause and one remedy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
@@ -58,9 +57,9 @@ pub struct Explanation {
     /// The task's pod.
     #[serde(default)]
     pub pod: Option<String>,
-    /// What went wrong.
+    /// The problem.
     pub cause: String,
-    /// What to do about it.
+    /// The recommended action.
     pub remedy: String,
     /// The evidence: reasons of events and conditions, and exit codes.
     #[serde(default)]
@@ -96,7 +95,7 @@ impl Explanation {
         self
     }
 
-    /// The task.
+    /// Sets the task and the pod.
     fn of_pod(mut self, pod: &PodFacts) -> Self {
         let task = pod.task();
         self.role = task.as_ref().map(|task| task.role.clone());
@@ -141,14 +140,15 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// How long a cause may last before the run is given up.
+/// The maximum time that a cause may last before the run is given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WaitLimit {
-    /// It does not resolve by itself.
+    /// The problem does not resolve by itself.
     None,
-    /// It may resolve by itself soon: an object is created, or a registry answers again.
+    /// The problem may resolve by itself soon, for example when an object is created or a registry
+    /// answers again.
     Short(Duration),
-    /// It may resolve when the cluster has room: wait until the run's start timeout.
+    /// The problem may resolve when the cluster has capacity. The limit is the run's start timeout.
     StartTimeout,
 }
 

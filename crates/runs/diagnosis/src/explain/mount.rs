@@ -1,4 +1,4 @@
-//! Why a pod's containers cannot be created, from its events.
+//! Explains from a pod's events why its containers cannot be created.
 
 use super::{
     Cause, ClusterEvidence, Explanation, WaitLimit, missing,

@@ -1,4 +1,4 @@
-//! Why the pod that notifies about a run does not work.
+//! Explains why the notifier of a run does not work.
 
 use super::{
     Cause, ClusterEvidence, Explanation, failure, job_failure, no_pods, stuck,
@@ -10,8 +10,8 @@ use crate::{
 };
 use longshore_model::facts::PodFacts;
 
-/// Why a notifier does not call its webhook, if something prevents it. `pods` are those of its
-/// Job.
+/// Explains why a notifier does not call its webhook, if something prevents it. `pods` are the pods
+/// of its Job.
 #[must_use]
 pub fn notifier(
     job: &JobEvidence,
@@ -48,7 +48,7 @@ fn with_container(pod: &PodFacts) -> PodFacts {
     pod
 }
 
-/// Why it failed: its termination message has the end of its log.
+/// Explains the failure of a notifier. Its termination message contains the end of its log.
 fn ended(pod: &PodFacts, job: &JobEvidence, cluster: &ClusterEvidence) -> Explanation {
     let said = pod
         .ended()

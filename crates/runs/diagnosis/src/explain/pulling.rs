@@ -1,4 +1,4 @@
-//! Images that nodes are pulling. Nothing is wrong then, but it may take minutes.
+//! Images that nodes are pulling. This is not an error, but it may take minutes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use longshore_model::facts::PodFacts;
 use super::ClusterEvidence;
 use crate::evidence::RunPod as _;
 
-/// The image that a node is pulling for a pod, and since when.
+/// The image that a node is pulling for a pod, and the time when the pull began.
 fn pulled_for(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(String, Timestamp)> {
     if pod.is_over() || pod.has_started() {
         return None;
@@ -25,7 +25,7 @@ fn pulled_for(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(String, Time
     (!is_over).then(|| (image.to_owned(), since))
 }
 
-/// The images that nodes are pulling for the pods of a run, in words: `pulling the image
+/// The images that nodes are pulling for the pods of a run, as a text: `pulling the image
 /// "trainer:1" for 40 s`.
 #[must_use]
 pub fn pulling<'a>(

@@ -10,9 +10,9 @@ use longshore_model::facts::{PodSpec, Quantities, quantity};
 pub struct Demand {
     /// The number of pods that run at the same time.
     pub pods: f64,
-    /// The sums of their requests.
+    /// The sums of the pods' requests.
     pub requests: BTreeMap<String, f64>,
-    /// The sums of their limits.
+    /// The sums of the pods' limits.
     pub limits: BTreeMap<String, f64>,
     /// The number of created objects of each kind, by their names in quotas.
     pub objects: BTreeMap<String, f64>,
@@ -44,16 +44,16 @@ impl Demand {
 /// A quota that does not allow the demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortage {
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
-    /// What to do about it.
+    /// The recommended action.
     pub remedy: String,
-    /// True if the object cannot be created now, or the pods never. Other pods are created as soon
-    /// as the quota has room.
+    /// True if the object cannot be created now, or the pods can never be created. Otherwise, the
+    /// pods are created as soon as the quota has capacity.
     pub is_refused: bool,
 }
 
-/// The first quota that does not allow one more pod, preferably one that never will.
+/// The first quota that does not allow one more pod, preferably a quota that never will.
 pub(crate) fn full(spec: &PodSpec, quotas: &[QuotaEvidence]) -> Option<Shortage> {
     let demand = Demand::of_pod(spec);
     let counted = quotas.iter().filter(|quota| counts(quota, spec));
@@ -100,8 +100,7 @@ pub fn counts(quota: &QuotaEvidence, spec: &PodSpec) -> bool {
     quota.spec.scopes.iter().all(|name| scope(name)) && rules.into_iter().flatten().all(rule)
 }
 
-/// Checks the demand for one resource name of a quota. `who` names the requester in the
-/// message.
+/// Checks the demand for one resource name of a quota. `who` is the requester in the message.
 #[must_use]
 pub fn shortage(demand: &Demand, quota: &QuotaEvidence, name: &str, who: &str) -> Option<Shortage> {
     let hard = quantity(&quota.status.hard, name)?;

@@ -1,4 +1,4 @@
-//! Why no node can run a task, from the scheduler's message and the nodes.
+//! Explains from the scheduler's message and the nodes why no node can run a task.
 
 use super::{
     Cause, ClusterEvidence, Explanation, WaitLimit, missing,
@@ -7,8 +7,8 @@ use super::{
 use crate::fit::{self, Misfit, Need};
 use longshore_model::facts::{NodeFacts, PodFacts};
 
-/// `message` is that of the condition PodScheduled, or of an event
-/// FailedScheduling.
+/// Explains an unschedulable pod. `message` is the message of the condition PodScheduled, or of an
+/// event FailedScheduling.
 pub(super) fn unscheduled(
     pod: &PodFacts,
     message: &str,
@@ -138,7 +138,7 @@ fn short_of(message: &str) -> Option<(Explanation, WaitLimit)> {
         let word = rest.split([',', ' ']).next().unwrap_or(rest);
         word.trim_end_matches('.')
     });
-    // Of several resources, the rarer one is the likelier cause.
+    // Of several missing resources, the rarest is the most likely cause.
     let all: Vec<&str> = lacks.by_ref().collect();
     let rare = all
         .iter()
@@ -201,7 +201,7 @@ fn taints(
     let need = Need::of(&pod.spec);
     let mut found: Vec<String> = named_taints(message);
     if found.is_empty() {
-        // Newer schedulers do not name them; the nodes do.
+        // Newer schedulers do not name the taints, but the nodes do.
         let nodes = cluster.nodes.iter().flat_map(|nodes| &nodes.seen);
         let taints = nodes.flat_map(|node| &node.spec.taints);
         found = taints

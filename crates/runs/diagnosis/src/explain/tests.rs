@@ -84,7 +84,7 @@ fn a_pod_on_an_unreachable_node() {
     assert_eq!(found.kind, Cause::NodeLost);
     assert!(found.cause.starts_with("its node \"a\" does not answer"));
 
-    // If the node is visible, events do not count, because they remain after it is back.
+    // If the node is visible, events are ignored, because they remain after the node has recovered.
     let node = |ready: &str| {
         let conditions = json!([{"type": "Ready", "status": ready}]);
         let node = json!({"metadata": {"name": "a"}, "status": {"conditions": conditions}});

@@ -32,7 +32,7 @@ pub(super) fn last_line(text: &str) -> &str {
     lines.find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// A long message's beginning.
+/// The first part of a long message.
 pub(super) fn short(text: &str) -> String {
     cut(text, 400)
 }

@@ -1,4 +1,4 @@
-//! Why a task has not started.
+//! Explains why a task has not started.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
 use crate::evidence::RunPod as _;
 use longshore_model::facts::{ContainerStatus, PodFacts};
 
-/// Why a pod has not started, if something blocks it.
+/// Explains why a pod has not started, if something blocks it.
 pub(crate) fn stuck(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation, WaitLimit)> {
     if pod.is_over() || pod.has_started() {
         return None;
@@ -71,7 +71,7 @@ fn waiting(
             };
             (explanation, WaitLimit::seconds(20))
         }
-        // Reported by the embedded cluster's node while a pod that uses them terminates.
+        // The embedded cluster's node reports this while a pod that uses the devices terminates.
         "WaitingForDevices" => (
             Explanation::new(
                 Cause::InsufficientResource,
@@ -127,8 +127,8 @@ fn unscheduled(pod: &PodFacts, cluster: &ClusterEvidence) -> Option<(Explanation
     Some(schedule::unscheduled(pod, message, cluster))
 }
 
-/// Returns true if no container of a pod has started, not even an init container; or if a sidecar does not
-/// start, which nothing else limits.
+/// Returns true if no container of a pod has started, not even an init container, or if a sidecar
+/// does not start, because nothing else limits that wait.
 pub(crate) fn is_idle(pod: &PodFacts) -> bool {
     let has_begun = pod.statuses().any(has_begun);
     (!has_begun || unstarted_sidecar(pod).is_some()) && !pod.is_over()
@@ -138,8 +138,8 @@ fn has_begun(status: &ContainerStatus) -> bool {
     status.state.running.is_some() || status.state.terminated.is_some()
 }
 
-/// The sidecar whose start the next container of the pod waits for: it runs, but its startup probe has
-/// not succeeded, or it ends again and again.
+/// The sidecar that the next container of the pod waits for. The sidecar is running, but its
+/// startup probe has not succeeded, or it ends repeatedly.
 fn unstarted_sidecar(pod: &PodFacts) -> Option<&str> {
     if pod.has_started() {
         return None;

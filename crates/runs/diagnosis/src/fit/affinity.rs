@@ -26,8 +26,8 @@ pub(super) fn allows(affinity: &Value, node: &NodeFacts) -> bool {
     terms.is_empty() || terms.iter().any(holds)
 }
 
-/// A rule that no node meets, in words, if there is only one term. Several terms are
-/// alternatives, so that no single rule is the cause.
+/// A rule that no node meets, as a text, if there is only one term. Several terms are alternatives,
+/// so that no single rule is the cause.
 pub(super) fn unmet(affinity: &Value, nodes: &[NodeFacts]) -> Option<String> {
     let [term] = terms(affinity) else {
         return None;
@@ -52,7 +52,7 @@ fn values(rule: &Value) -> impl Iterator<Item = &str> {
 fn is_met(rule: &Value, of_fields: bool, node: &NodeFacts) -> bool {
     let key = rule["key"].as_str().unwrap_or_default();
     let found = match of_fields {
-        // The only supported field.
+        // Kubernetes supports no other field.
         true => (key == "metadata.name").then_some(&node.metadata.name),
         false => node.metadata.labels.get(key),
     };

@@ -18,11 +18,11 @@ pub use room::{Shortage, Tasks, Used, place};
 pub struct Nodes {
     /// The nodes.
     pub seen: Vec<NodeFacts>,
-    /// True if there are more nodes than those.
+    /// True if there are more nodes than `seen` contains.
     pub more: bool,
 }
 
-/// Why no node can ever run a task.
+/// The reason why no node can ever run a task.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Misfit {
     /// No node has enough of a resource.
@@ -31,7 +31,7 @@ pub enum Misfit {
         resource: String,
         /// The requested amount.
         asks: String,
-        /// The node with the most of it, and its amount; `None` if no node has any.
+        /// The node with the highest amount, and its amount. `None` if no node has the resource.
         largest: Option<(String, String)>,
     },
     /// No node has the labels that the task selects nodes by.
@@ -93,11 +93,11 @@ impl Misfit {
     }
 }
 
-/// Checks whether a node could run the task when it is empty and healthy. Succeeds if there
-/// are no nodes.
+/// Checks that some node could run the task if it were empty and healthy. Succeeds if there are no
+/// nodes.
 ///
 /// # Errors
-/// Why no node can run it.
+/// The reason why no node can run the task.
 pub fn check(need: &Need, nodes: &[NodeFacts]) -> Result<(), Misfit> {
     if nodes.is_empty() || nodes.iter().any(|node| fits(need, node)) {
         return Ok(());
@@ -142,7 +142,7 @@ pub fn check(need: &Need, nodes: &[NodeFacts]) -> Result<(), Misfit> {
     })
 }
 
-/// Returns true if a node could run the task when it is empty and healthy.
+/// Returns true if the node could run the task if it were empty and healthy.
 fn fits(need: &Need, node: &NodeFacts) -> bool {
     has_room(need, node)
         && is_selected(need, node)

@@ -9,12 +9,12 @@ use serde_json::Value;
 /// A requested amount of a resource.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Asked {
-    /// In the resource's unit: cores, bytes, or a count.
+    /// The amount in the resource's unit: cores, bytes, or a count.
     pub(crate) number: f64,
 }
 
 impl Asked {
-    /// Human-readable form.
+    /// The amount in human-readable form.
     pub(crate) fn text(&self, resource: &str) -> String {
         people(resource, &exact(self.number))
     }
@@ -48,7 +48,7 @@ impl Need {
         }
     }
 
-    /// Returns true if it tolerates a taint.
+    /// Returns true if the task tolerates a taint.
     pub(crate) fn tolerates(&self, taint: &Taint) -> bool {
         self.tolerations.iter().any(|known| {
             let effect = known.effect.is_empty() || known.effect == taint.effect;
@@ -60,7 +60,7 @@ impl Need {
     }
 }
 
-/// The requests of a pod: the sum of its containers, or those of an init container if they
+/// The requests of a pod: the sum over its containers, or the requests of an init container if they
 /// are higher.
 #[must_use]
 pub fn requests(spec: &PodSpec) -> BTreeMap<String, f64> {
@@ -89,7 +89,8 @@ fn total(spec: &PodSpec, of: impl Fn(&Container) -> Quantities) -> BTreeMap<Stri
     for container in &spec.containers {
         add(&mut sum, &of(container));
     }
-    // A sidecar counts with the containers, and with the init containers after it.
+    // The requests of a sidecar are added to the requests of the containers, and of the init
+    // containers after it.
     let mut beside = BTreeMap::new();
     let mut most: BTreeMap<String, f64> = BTreeMap::new();
     for container in &spec.init_containers {

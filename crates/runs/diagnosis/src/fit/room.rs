@@ -1,4 +1,5 @@
-//! Whether tasks have room on the nodes now, beside the pods that use them. Pure.
+//! Checks that the nodes have capacity for tasks now, given the pods that already run on them.
+//! Pure.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ const PODS: &str = "pods";
 /// Sums of requests are compared with this tolerance, in the unit of the resource.
 const ROUNDING: f64 = 1e-6;
 
-/// What pods use of the nodes: the sums of their requests by node and resource.
+/// Resources that pods use on the nodes: the sums of their requests by node and resource.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Used(BTreeMap<String, BTreeMap<String, f64>>);
 
@@ -47,32 +48,32 @@ pub struct Tasks<'a> {
     pub role: &'a str,
     /// The number of tasks that run at the same time.
     pub count: u32,
-    /// The requirements of each.
+    /// The requirements of each task.
     pub need: &'a Need,
 }
 
-/// Why tasks cannot all start now.
+/// The reason why not all tasks can start now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shortage {
     role: String,
-    /// The number of its tasks that have room.
+    /// The number of the role's tasks that fit.
     placed: u32,
     count: u32,
     lack: Lack,
 }
 
-/// What a task lacks.
+/// The missing capacity for a task.
 #[derive(Debug, Clone, PartialEq)]
 enum Lack {
-    /// No node that it may use accepts pods now. The first of these nodes, with the reason.
+    /// No node that the task may use accepts pods now. The first of these nodes, with the reason.
     Nodes(Option<(String, String)>),
-    /// The nodes that it may use run as many pods as they can.
+    /// The nodes that the task may use run as many pods as they can.
     Pods,
-    /// No node that it may use has enough of a resource free.
+    /// No node that the task may use has enough of a resource free.
     Resource {
         resource: String,
         asks: f64,
-        /// The node with the most of it free, and its amount.
+        /// The node with the most of the resource free, and its amount.
         most: (String, f64),
     },
     /// Each node lacks something else.
@@ -80,7 +81,7 @@ enum Lack {
 }
 
 impl Shortage {
-    /// The cause, and what happens until it ends.
+    /// The cause, and the consequence while it lasts.
     #[must_use]
     pub fn tell(&self) -> (String, &'static str) {
         let Self {
@@ -124,7 +125,7 @@ impl Shortage {
     }
 }
 
-/// A node with what is free of its resources, and the number of pods that it can still run.
+/// A node with its free resources, and the number of pods that it can still run.
 struct Free<'a> {
     node: &'a NodeFacts,
     amounts: BTreeMap<&'a str, f64>,
@@ -174,7 +175,7 @@ impl<'a> Free<'a> {
         }
     }
 
-    /// Takes the requests of as many tasks as have room. Returns how many of `count` are left.
+    /// Reserves the requests of as many tasks as fit. Returns how many of `count` do not fit.
     fn place(&mut self, count: u32, need: &Need) -> u32 {
         if self.is_unlimited() {
             return 0;
@@ -188,12 +189,12 @@ impl<'a> Free<'a> {
     }
 }
 
-/// Returns true if a node that is selected accepts pods of the task now.
+/// Returns true if the task selects the node, and the node accepts its pods now.
 fn accepts(need: &Need, node: &NodeFacts) -> bool {
     is_selected(need, node) && refusal(need, node).is_none()
 }
 
-/// Why a node does not accept pods of the task now, although it may be selected.
+/// The reason why a node that the task may select does not accept its pods now.
 fn refusal(need: &Need, node: &NodeFacts) -> Option<String> {
     if node.spec.unschedulable {
         return Some("cordoned".to_owned());
@@ -215,12 +216,12 @@ fn share(need: &Need, nodes: &[NodeFacts]) -> f64 {
     need.amounts.iter().map(of).fold(0.0, f64::max)
 }
 
-/// Checks whether all tasks could start on the nodes now, if the scheduler put them on the first
-/// node with room: tasks that few nodes accept first, then large tasks. Pods that wait for a node
-/// are not considered.
+/// Checks that all tasks could start on the nodes now, if the scheduler placed each on the first
+/// node with enough capacity: tasks that few nodes accept first, then large tasks. Pods that wait
+/// for a node are not considered.
 ///
 /// # Errors
-/// The first role without room for all of its tasks.
+/// The first role whose tasks do not all fit.
 pub fn place(tasks: &[Tasks<'_>], nodes: &[NodeFacts], used: &Used) -> Result<(), Shortage> {
     let mut free: Vec<Free<'_>> = nodes.iter().map(|node| Free::of(node, used)).collect();
     let mut ordered: Vec<(usize, f64, &Tasks<'_>)> = tasks
@@ -253,7 +254,7 @@ pub fn place(tasks: &[Tasks<'_>], nodes: &[NodeFacts], used: &Used) -> Result<()
     Ok(())
 }
 
-/// What the nodes lack for another task.
+/// The capacity that the nodes lack for another task.
 fn lack(need: &Need, free: &[Free<'_>]) -> Lack {
     let usable = || free.iter().filter(|free| accepts(need, free.node));
     if usable().next().is_none() {
@@ -319,7 +320,7 @@ mod tests {
         used
     }
 
-    /// The explanation for roles `(name, count, need)`; `room` if all tasks have room.
+    /// The explanation for roles `(name, count, need)`, or `room` if all tasks fit.
     fn verdict(roles: &[(&str, u32, Need)], nodes: &[NodeFacts], used: &Used) -> String {
         let tasks = roles.iter().map(|(role, count, need)| Tasks {
             role,

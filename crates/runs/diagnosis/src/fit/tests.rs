@@ -1,4 +1,4 @@
-//! Whether tasks fit nodes, case by case.
+//! Tests of tasks that fit nodes, or do not.
 #![allow(clippy::unwrap_used)]
 
 use longshore_model::facts::PodSpec;

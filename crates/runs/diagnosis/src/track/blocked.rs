@@ -1,4 +1,4 @@
-//! What blocks tasks from starting, and since when.
+//! Causes that block tasks from starting, with their times.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -23,7 +23,7 @@ pub(super) enum Held {
     Role(String),
 }
 
-/// What blocks it, how long this may last, and since when.
+/// A blocking cause, the time that it may last, and the time when it began.
 pub(super) struct Stuck {
     pub(super) why: Explanation,
     pub(super) limit: WaitLimit,
@@ -31,8 +31,8 @@ pub(super) struct Stuck {
 }
 
 impl Track {
-    /// Records what blocks a pod or role. The start time is kept if the cause belongs to the same
-    /// family.
+    /// Records the cause that blocks a pod or role. The start time is kept if the cause belongs to
+    /// the same family.
     pub(super) fn hold(
         &mut self,
         who: Held,
@@ -51,8 +51,8 @@ impl Track {
         if same.is_some_and(|known| why.kind.is_general() && !known.why.kind.is_general()) {
             return;
         }
-        // Intended waits are not reported, except for a queue: when it admits the run is
-        // unknown.
+        // Intended waits are not reported, except for a queue, because it is unknown when the queue
+        // admits the run.
         let is_news = known.is_none_or(|known| known.why.kind != why.kind);
         // Tasks of a sweep wait for the resources of others.
         let is_usual = is_news && limit == WaitLimit::StartTimeout && self.idle_since().is_none();
@@ -109,7 +109,7 @@ impl Track {
         self.decided = false;
     }
 
-    /// The active pods that are not among these.
+    /// The active pods whose uids are not in `there`.
     pub fn pods_but(&self, there: &BTreeSet<&str>) -> Vec<String> {
         let pods = self.pods.iter();
         let gone = pods.filter(|(uid, pod)| !pod.is_over() && !there.contains(uid.as_str()));

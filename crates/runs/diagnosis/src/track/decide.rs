@@ -1,4 +1,4 @@
-//! Decides the outcome of a run. The first applicable rule wins.
+//! Decides the outcome of a run, by the first applicable rule.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -45,11 +45,11 @@ impl Track {
         }
     }
 
-    /// The first of the ends that do not exclude each other: a service role may fail, or a deadline
-    /// pass, before or after all commands have succeeded.
+    /// The first of the ends that do not exclude each other. A service role may fail, or a deadline
+    /// may pass, before or after all commands have succeeded.
     fn first_end(&self) -> Option<Found> {
-        // Of ends at once: tasks that a deadline ends may still exit with 0, and a pod shows more
-        // than its Job.
+        // The order matters for ends at the same time: tasks that a deadline ends may still exit
+        // with 0, and a pod shows more than its Job.
         let ends = [
             self.overdue(),
             self.commands_succeeded(),
@@ -63,7 +63,7 @@ impl Track {
     /// The end that a client recorded before it stopped the pods that showed it.
     fn recorded_end(&self) -> Option<Found> {
         let mut outcome = recorded(self.jobs.values())?;
-        // The Job may have failed since.
+        // The Job may have failed in the meantime.
         outcome.explanation = outcome.explanation.map(|why| {
             let job = why.role.as_ref().and_then(|role| self.jobs.get(role));
             match job.and_then(JobEvidence::failure) {
@@ -86,9 +86,9 @@ impl Track {
         Some((outcome, evidence))
     }
 
-    /// The commands of all tasks have succeeded, each before the deletion of its pod was requested. Whatever
-    /// becomes of the pods and of the Jobs afterwards does not matter: other containers may fail,
-    /// or not end until a deadline.
+    /// The commands of all tasks have succeeded, each before the deletion of its pod was requested.
+    /// Later changes of the pods and Jobs do not matter: other containers may fail, or run until a
+    /// deadline.
     fn commands_succeeded(&self) -> Option<(Timestamp, Found)> {
         let has_succeeded = |pod: &&&PodFacts| {
             let is_whole = pod.metadata.deletion_timestamp.is_none();
@@ -120,8 +120,8 @@ impl Track {
         Some((last?, (succeeded(), self.pods_of_own_roles())))
     }
 
-    /// The task that failed first. Tasks that were killed as a consequence end later, or in the
-    /// same second by a signal.
+    /// The task that failed first. Tasks that were killed as a consequence end later, or by a
+    /// signal in the same second.
     fn failed_task(&self) -> Option<(Timestamp, Found)> {
         let roles = self.roles.iter();
         let roles = roles.filter(|role| {
@@ -141,7 +141,7 @@ impl Track {
         let (pod, is_cause) = failed.into_iter().min_by_key(|(pod, is_cause)| {
             (!is_cause, finished(pod), was_killed(pod), pod.task())
         })?;
-        // A run of independent tasks goes on until the last one has ended.
+        // A run of independent tasks continues until the last one has ended.
         let mut independent = self.jobs.values().filter(|job| job.is_independent());
         let at = match independent.next() {
             Some(_) => self.all_ended_at(),
@@ -152,8 +152,8 @@ impl Track {
         Some((at, (outcome, BTreeSet::from([pod.metadata.uid.clone()]))))
     }
 
-    /// When the last task ended; `None` if one goes on, waits for a restart, or is gone with the time of
-    /// its end.
+    /// The time when the last task ended. `None` if a task is active, waits for a restart, or is
+    /// gone with the time of its end.
     fn all_ended_at(&self) -> Option<Timestamp> {
         let mut last = Timestamp::MIN;
         for role in self.roles.iter().filter(|role| !role.service) {
@@ -176,7 +176,7 @@ impl Track {
         Some(last)
     }
 
-    /// Returns true if independent tasks of the role have not ended, and its Job neither.
+    /// Returns true if the role has independent tasks that have not ended, and its Job is active.
     fn goes_on_after_failures(&self, role: &RunRole) -> bool {
         let job = self.jobs.get(&role.name);
         let is_active = job.is_some_and(|job| job.is_independent() && !job.is_over());
@@ -187,8 +187,8 @@ impl Track {
                 .any(|state| matches!(state, State::Pending | State::Running))
     }
 
-    /// A Job failed, and no pod of it shows the cause. Jobs may also fail because of containers
-    /// beside commands that succeed.
+    /// A Job failed, and no pod of it shows the cause. Jobs may also fail because of other
+    /// containers in the pod of a command that succeeds.
     fn failed_job(&self) -> Option<(Timestamp, Found)> {
         let counts = |role: &str| {
             let mut roles = self.roles.iter();
@@ -218,7 +218,7 @@ impl Track {
         job.is_some_and(|job| job.jobset().is_some() && job.metadata.deletion_timestamp.is_some())
     }
 
-    /// The run exceeded its timeout. Its tasks were then killed, which is not their failure.
+    /// The run exceeded its timeout, and its tasks were killed. They did not fail by themselves.
     fn overdue(&self) -> Option<(Timestamp, Found)> {
         let (job, condition) = self.jobs.values().find_map(|job| {
             let failure = job.failure()?;
@@ -229,8 +229,8 @@ impl Track {
         Some((at, (outcome, BTreeSet::new())))
     }
 
-    /// A client cancels only a run that has not ended: how its tasks end afterwards does not
-    /// matter.
+    /// The run was cancelled. A client cancels only a run that has not ended, so the later ends of
+    /// its tasks do not matter.
     fn cancelled(&self) -> Option<Found> {
         let is_cancelled = self.jobs.values().any(JobEvidence::is_cancelled);
         is_cancelled.then(|| (cancelled(CANCELLED), BTreeSet::new()))
@@ -242,8 +242,8 @@ impl Track {
         is_removed.then(|| (cancelled("the run was removed"), BTreeSet::new()))
     }
 
-    /// The cluster was stopped, as recorded on the Jobs. The end of the pods is then not their
-    /// failure.
+    /// The cluster was stopped, as recorded on the Jobs. The pods ended because of that, and did
+    /// not fail by themselves.
     fn cluster_stopped(&self) -> Option<Found> {
         let mut notes = self.jobs.values().filter_map(JobEvidence::note);
         let why = notes.find(|why| why.kind == Cause::ClusterStopped)?;
@@ -278,8 +278,8 @@ impl Track {
         pods.map(|(_, pod)| pod.metadata.uid.clone()).collect()
     }
 
-    /// Since when no independent task has run: those that wait for the resources of others may
-    /// start later. `None` while a task runs.
+    /// The time since which no independent task has run. Tasks that wait for the resources of other
+    /// tasks may start later. `None` while a task runs.
     pub(super) fn idle_since(&self) -> Option<Timestamp> {
         let mut since = Timestamp::MIN;
         for role in self.roles.iter().filter(|role| self.is_independent(role)) {
@@ -340,7 +340,7 @@ impl Track {
         })
     }
 
-    /// What is blocked, the longest first.
+    /// The blocked pods and roles, the longest first.
     pub(super) fn stuck_first(&self) -> Vec<(&Held, &Stuck)> {
         let mut stuck: Vec<_> = self.stuck.iter().collect();
         stuck.sort_by_key(|(_, stuck)| stuck.since);

@@ -1,5 +1,5 @@
-//! What is left of a run when its tasks have ended: Jobs that go on, and pods with containers
-//! that do not end.
+//! Jobs that remain active when the tasks of a run have ended, and pods with containers that do not
+//! end.
 
 use longshore_model::facts::PodFacts;
 
@@ -25,12 +25,12 @@ impl Track {
             .collect()
     }
 
-    /// Returns true if the Job of the role ends by itself, or once the pods that linger are
-    /// ended. It does not if it counts the pod of a command that succeeded as failed, because
-    /// another container failed: then it would run the command again.
+    /// Returns true if the Job of the role ends by itself, or after its lingering pods are ended.
+    /// If it counts the pod of a command that succeeded as failed, because another container
+    /// failed, it does not end, but runs the command again.
     fn completes(&self, role: &RunRole) -> bool {
         if self.is_independent(role) {
-            // It ends with its last task, also if tasks have failed.
+            // The Job ends with its last task, even if tasks have failed.
             let states = self.states(role);
             let goes_on = |state: &State<'_>| matches!(state, State::Pending | State::Running);
             return !states.iter().any(goes_on);
@@ -43,7 +43,7 @@ impl Track {
         self.all_succeeded(role) && (0..self.count(role)).all(ends_well)
     }
 
-    /// The pods whose command has ended, beside another container that goes on.
+    /// The pods whose command has ended while another container is still running.
     pub fn lingering(&self) -> Vec<&PodFacts> {
         let pods = self.pods.values();
         let own = pods.filter(|pod| pod.task().is_some() && pod.lingers());

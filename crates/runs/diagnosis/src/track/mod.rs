@@ -1,5 +1,5 @@
-//! The state machine of a followed run: evidence in, steps out. Time is an argument, and the
-//! caller executes the steps.
+//! The state machine of a followed run: evidence in, steps out. The time is an argument, and
+//! callers execute the steps.
 
 mod blocked;
 mod decide;
@@ -55,7 +55,7 @@ pub enum Seen {
 pub enum Step {
     /// The progress has changed.
     Progress(Progress),
-    /// A task cannot start, or the cause for it has changed.
+    /// A task cannot start, or the cause has changed.
     Waiting(Explanation),
     /// An attempt has failed and is retried.
     Retry(Retry),
@@ -74,7 +74,7 @@ pub enum Step {
         /// True if the container runs the command.
         is_main: bool,
     },
-    /// The pod of an attempt was deleted before it was seen, and its log with it.
+    /// The pod of an attempt was deleted before it was seen, together with its log.
     Unread {
         /// The task.
         task: Task,
@@ -86,8 +86,8 @@ pub enum Step {
         /// The uid of the pod.
         uid: String,
     },
-    /// The outcome is decided. Watches lag behind, each on its own: a caller that follows watches lists
-    /// all objects, and evaluates them again ([`Track::reconsider`]), before it acts on the outcome.
+    /// The outcome is decided. Each watch may lag behind, so a caller that uses watches must list
+    /// all objects and evaluate them again ([`Track::reconsider`]) before it acts on the outcome.
     Decided {
         /// The outcome.
         outcome: Outcome,
@@ -133,11 +133,11 @@ pub struct Track {
     pods: BTreeMap<String, PodFacts>,
     jobs: BTreeMap<String, JobEvidence>,
     cluster: ClusterEvidence,
-    /// What blocks a pod, or the Job of a role.
+    /// The cause that blocks a pod, or the Job of a role.
     stuck: BTreeMap<Held, Stuck>,
-    /// When a pod that has not started was first seen.
+    /// The time when a pod that has not started was first seen.
     unstarted: BTreeMap<String, Timestamp>,
-    /// When a suspended Job of a role was resumed, for example by a queue.
+    /// The time when a suspended Job of a role was resumed, for example by a queue.
     admitted: BTreeMap<String, Timestamp>,
     reading: BTreeSet<(String, String)>,
     /// The attempts of each task whose pods were seen, or reported as not seen.
@@ -147,16 +147,16 @@ pub struct Track {
     ended: BTreeSet<String>,
     progress: Option<Progress>,
     decided: bool,
-    /// When a role's Job was first seen to have ended or been stopped.
+    /// The time when a role's Job was first seen to have ended or been stopped.
     job_over: BTreeMap<String, Timestamp>,
-    /// Roles whose Job counts without evidence of its pods.
+    /// Roles whose Job is evaluated without evidence of its pods.
     settled: BTreeSet<String>,
-    /// How long to wait for the pods of a Job that has ended.
+    /// The time to wait for the pods of a Job that has ended.
     grace: Duration,
 }
 
-/// Jobs and pods come from two watches: the end of a Job may arrive before the end of the pods
-/// that caused it.
+/// The default time to wait. Jobs and pods come from two watches, so the end of a Job may arrive
+/// before the end of the pods that caused it.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The maximum number of earlier attempts of a pod that are reported as not seen.
@@ -167,11 +167,11 @@ enum State<'a> {
     Pending,
     Running,
     Succeeded,
-    /// It failed according to its Job, and its pod is gone.
+    /// The task failed according to its Job, and its pod is gone.
     Lost,
     Failed {
         pod: &'a PodFacts,
-        /// True if its own failures ended its Job, and not those of another task.
+        /// True if the task's own failures ended its Job, and not another task's failures.
         is_cause: bool,
     },
 }
@@ -208,15 +208,15 @@ impl Track {
         self.pods.get(uid)
     }
 
-    /// Processes an input. Returns what the caller has to do.
+    /// Processes an input. Returns the steps for the caller to execute.
     pub fn see(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
         let mut steps = self.record(seen, now);
         steps.extend(self.evaluate(now));
         steps
     }
 
-    /// Processes an input without [`Track::evaluate`], which takes time in proportion to the
-    /// number of tasks: of many inputs, the last one is enough.
+    /// Processes an input without [`Track::evaluate`], whose time is proportional to the number of
+    /// tasks. Of many inputs, only the last one needs it.
     pub fn record(&mut self, seen: Seen, now: Timestamp) -> Vec<Step> {
         let mut steps = Vec::new();
         match seen {
@@ -242,7 +242,7 @@ impl Track {
                 }
             }
             Seen::JobGone(role) => {
-                // A JobSet that restarts deletes its Jobs, and creates them again.
+                // A JobSet deletes its Jobs and creates them again when it restarts.
                 let again = self
                     .jobs
                     .get(&role)
@@ -264,7 +264,7 @@ impl Track {
         steps
     }
 
-    /// Reports the progress, the retries and the outcome, as far as they have changed.
+    /// Reports changes of the progress, the retries and the outcome.
     pub fn evaluate(&mut self, now: Timestamp) -> Vec<Step> {
         let mut steps = Vec::new();
         if self.synced {
@@ -401,8 +401,8 @@ impl Track {
             } else if matches!(state, State::Succeeded) {
                 // The Job records the success of a deleted pod.
             } else if pod.has_failed() {
-                // A deleted pod ends by a signal. This is a failure of the task only if the
-                // Job has failed, too.
+                // A deleted pod ends by a signal. It is a failure of the task only if the Job has
+                // failed, too.
                 let deleted = pod.metadata.deletion_timestamp.is_some();
                 let counts =
                     |pod: &&&PodFacts| pod.has_failed() && job.is_none_or(|job| !job.ignores(pod));
@@ -445,7 +445,7 @@ impl Track {
         attempts
     }
 
-    /// Returns true if a task of the role that fails does not end the others.
+    /// Returns true if a failed task of the role does not end the others.
     fn is_independent(&self, role: &RunRole) -> bool {
         let job = self.jobs.get(&role.name);
         job.is_some_and(JobEvidence::is_independent)

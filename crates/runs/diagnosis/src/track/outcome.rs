@@ -39,7 +39,8 @@ pub(super) fn was_killed(pod: &PodFacts) -> bool {
     pod.metadata.deletion_timestamp.is_some() || ended_by_signal(pod)
 }
 
-/// Returns true if the command ended by a signal that ends containers, and not for lack of memory.
+/// Returns true if the command was ended by a signal that ends containers, and not by the
+/// out-of-memory killer.
 pub(super) fn ended_by_signal(pod: &PodFacts) -> bool {
     pod.ended()
         .is_some_and(|ended| matches!(ended.exit_code, 137 | 143) && ended.reason != "OOMKilled")
@@ -49,8 +50,8 @@ impl Track {
     /// The outcome of a run whose first failed task is this pod, with the number of other failed
     /// tasks. `last_line` is the last line of its log, if it has been read.
     pub fn failed_outcome(&self, pod: &PodFacts, others: u32, last_line: Option<&str>) -> Outcome {
-        // A log explains more than the status, but not all readers of a run have it: how the run
-        // ended does not depend on it.
+        // Only some readers of a run have its log, so the end of the run does not depend on it,
+        // although the log explains more than the status.
         let (_, ran) = explain::failure(pod, None, &self.cluster);
         let (mut explanation, _) = explain::failure(pod, last_line, &self.cluster);
         explanation.others = others;
@@ -81,9 +82,9 @@ pub(super) fn stopped_with_cluster(explanation: Explanation) -> Outcome {
     explained(Ending::Failed, CLUSTER_STOPPED, explanation)
 }
 
-/// The end that a client recorded on the Jobs of a run: the first client decides, as the pods
-/// that showed the end may be gone. A run that was given up before its tasks started may be
-/// resumed, so that only its state counts.
+/// The end that a client recorded on the Jobs of a run. The first recorded end decides, because the
+/// pods that showed it may be gone. A run that was given up before its tasks started may be
+/// resumed, so only its state counts.
 pub fn recorded<'a>(jobs: impl IntoIterator<Item = &'a JobEvidence>) -> Option<Outcome> {
     let ended = jobs.into_iter().filter(|job| {
         let end = job.end().map(|end| end.ending);
@@ -94,15 +95,15 @@ pub fn recorded<'a>(jobs: impl IntoIterator<Item = &'a JobEvidence>) -> Option<O
     Some(noted_outcome(first))
 }
 
-/// The end of a run that its Jobs show without their pods: the recorded one, or that the user has
-/// cancelled the run before an end was recorded.
+/// The end of a run, if its Jobs show it without their pods: the recorded end, or the user's
+/// cancellation before an end was recorded.
 pub fn known_end(jobs: &[JobEvidence]) -> Option<Outcome> {
     let is_cancelled = jobs.iter().any(JobEvidence::is_cancelled);
     recorded(jobs).or_else(|| is_cancelled.then(|| cancelled(CANCELLED)))
 }
 
-/// The outcome that was recorded on a Job when it was stopped. A run that was given up before
-/// its tasks started leaves no pods, and a failed one may have lost them.
+/// The outcome that was recorded on a Job when it was stopped. A run that was given up before its
+/// tasks started leaves no pods, and a failed run may have lost them.
 pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
     if job.end().map(|end| end.ending) == Some(Ending::Succeeded) {
         return succeeded();
@@ -110,7 +111,7 @@ pub(super) fn noted_outcome(job: &JobEvidence) -> Outcome {
     let explanation = job.note().unwrap_or_else(|| {
         let text = job.metadata.annotations.get(names::STOPPED);
         let text = text.map_or("", String::as_str);
-        // The time precedes it.
+        // The text before the reason is the time.
         let reason = text.split_once(": ").map_or(text, |(_, reason)| reason);
         Explanation::new(Cause::Unknown, reason, "run it again")
     });
@@ -139,7 +140,7 @@ pub(super) fn not_started(explanation: Explanation) -> Outcome {
 /// The reason of a run that was cancelled.
 pub(super) const CANCELLED: &str = "the run was cancelled";
 
-/// The outcome of a run that ended because the user wanted it.
+/// The outcome of a run that the user ended.
 pub(super) fn cancelled(reason: &str) -> Outcome {
     Outcome {
         exit_code: 130,

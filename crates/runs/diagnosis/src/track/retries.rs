@@ -18,7 +18,7 @@ const DEFAULT_BACKOFF_LIMIT: u32 = 6;
 /// A failed attempt.
 pub(super) struct Attempt<'a> {
     pub(super) pod: &'a PodFacts,
-    /// Its number among those that count.
+    /// The number of the attempt among the attempts that count.
     number: u32,
     /// The maximum number of failures that are retried.
     limit: u32,
@@ -27,8 +27,8 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Track {
-    /// Reports each failed attempt once, unless it ends the run. Of attempts from before the
-    /// start, reports only those that have not been replaced yet.
+    /// Reports each failed attempt once, unless it ends the run. For attempts before the start,
+    /// reports only those that have not been replaced yet.
     pub(super) fn report_retries(&mut self, steps: &mut Vec<Step>) {
         let is_first = self.retried.is_none();
         let mut known = self.retried.take().unwrap_or_default();
@@ -54,7 +54,7 @@ impl Track {
             }
         }
         for attempt in self.failures_of_set() {
-            // Whatever else failed at the same time is the same attempt.
+            // Other failures at the same time belong to the same attempt.
             let is_known = self
                 .of_set_attempt(&attempt)
                 .any(|pod| known.contains(&pod.metadata.uid));
@@ -66,9 +66,9 @@ impl Track {
         self.retried = Some(known);
     }
 
-    /// The failures that have restarted a JobSet: of each attempt, the first, unless a signal
-    /// ended it, as the restart itself does. A restart deletes Jobs and pods at once, and creates
-    /// others, possibly before the failure was seen.
+    /// The failures that have restarted a JobSet: the first failure of each attempt, unless a
+    /// signal ended it, because the restart itself also ends tasks by a signal. A restart deletes
+    /// Jobs and pods immediately and creates others, possibly before the failure was seen.
     fn failures_of_set(&self) -> Vec<Attempt<'_>> {
         let of_set = self.jobs.values().filter(|job| !job.is_cancelled());
         let counts = of_set.filter_map(JobEvidence::set_restarts);
@@ -107,8 +107,8 @@ impl Track {
         pods.filter(move |pod| pod.attempts_before() == before)
     }
 
-    /// How often tasks were restarted: the number of pods that were replaced; of JobSets, their
-    /// own number.
+    /// The number of restarts of tasks: the number of replaced pods, or of restarts that a JobSet
+    /// reports.
     pub(super) fn restarts(&self) -> u32 {
         let by_set = self.jobs.values().filter_map(JobEvidence::set_restarts);
         let by_set = by_set.map(|(restarts, _)| restarts).max().unwrap_or(0);
@@ -120,7 +120,7 @@ impl Track {
         replaced.fold(by_set, u32::saturating_add)
     }
 
-    /// What to know about the restarts before a failure that ends the run.
+    /// Evidence about the restarts before a failure that ends the run.
     pub(super) fn restarted_before(&self, pod: &PodFacts) -> Vec<String> {
         let Some(task) = pod.task() else {
             return Vec::new();
@@ -155,7 +155,7 @@ impl Track {
         });
         let count = u32::try_from(failed.count()).unwrap_or(u32::MAX);
         let count = job.set_restarts().map_or(count, |(restarts, _)| restarts);
-        // Those that were killed with the run are no earlier attempts.
+        // Tasks that were killed with the run are not counted as earlier attempts.
         if limit > 0 && count > 0 {
             known.push(format!("restarted {} of {limit} times", count.min(limit)));
         }
@@ -183,7 +183,7 @@ impl Track {
         for (index, pods) in self.attempts(&role.name) {
             failed.extend(pods.into_iter().map(|pod| (index, pod)));
         }
-        // A deleted pod of a Job whose failures are not counted by task ends by a signal.
+        // If failures are not counted per task, a pod that the Job deletes ends by a signal.
         let per_task = job
             .spec
             .backoff_limit_per_index
@@ -194,7 +194,7 @@ impl Track {
         });
         failed.sort_by_key(|(_, pod)| finished(pod));
         let (earlier, limit) = match (job.set_restarts(), per_task) {
-            // Each restart of a JobSet has new Jobs.
+            // Each restart of a JobSet creates new Jobs.
             (Some((restarts, most)), _) => (restarts, most),
             (None, Some(limit)) => (0, limit),
             (None, None) => (0, job.spec.backoff_limit.unwrap_or(DEFAULT_BACKOFF_LIMIT)),
@@ -221,8 +221,8 @@ impl Track {
                 whole_run: job.restarts_all(),
             });
         }
-        // One failure more than the limit ends the Job, or the task, even if its status is not
-        // updated yet.
+        // A failure above the limit ends the Job, or the task, even if its status is not updated
+        // yet.
         match job.is_independent() {
             true => attempts.retain(|attempt| attempt.number <= limit),
             false if attempts.iter().any(|attempt| attempt.number > limit) => attempts.clear(),
@@ -232,8 +232,7 @@ impl Track {
     }
 }
 
-/// How often the pod of a task was replaced. Pods that were deleted are counted by their
-/// successors.
+/// The number of replacements of a task's pod. Deleted pods are counted by their successors.
 fn replaced(pods: &[&PodFacts]) -> u32 {
     let counted = pods.iter().map(|pod| pod.counted_before());
     let there = u32::try_from(pods.len().saturating_sub(1)).unwrap_or(u32::MAX);

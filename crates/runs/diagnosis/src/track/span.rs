@@ -7,11 +7,11 @@ use super::Track;
 use crate::evidence::RunPod as _;
 use crate::{evidence::JobEvidence, role::RunRole};
 
-/// When a run was submitted, and when its last task ended.
+/// The times when a run was submitted, and when its last task ended.
 ///
-/// Prefers the times of pods: a Job's times come from its controller, which may notice an end
-/// much later, for example after an outage of the cluster. They count for roles with missing
-/// pods.
+/// Prefers the times of pods: a Job's times come from its controller, which may notice an end much
+/// later, for example after an outage of the cluster. The Jobs' times are used for roles with
+/// missing pods.
 pub(super) fn span(
     roles: &[RunRole],
     jobs: &[&JobEvidence],
@@ -45,7 +45,7 @@ pub(super) fn span(
 }
 
 impl Track {
-    /// When the run was submitted, and when its last task ended.
+    /// The times when the run was submitted, and when its last task ended.
     pub fn span(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         let jobs: Vec<_> = self.jobs.values().collect();
         let pods: Vec<_> = self.pods.values().collect();

@@ -1,4 +1,4 @@
-//! Evaluates a run from all its evidence at once, without following.
+//! Evaluates a run from its complete evidence, without following.
 
 use std::time::Duration;
 
@@ -21,11 +21,11 @@ pub struct Verdict {
     pub outcome: Option<Outcome>,
     /// The progress of the roles.
     pub progress: Progress,
-    /// What waits the longest, and why.
+    /// The longest wait with its cause.
     pub waits: Option<Explanation>,
-    /// How often tasks were restarted with a new pod.
+    /// The number of restarts of tasks with a new pod.
     pub restarts: u32,
-    /// The latest retried attempt, and why it failed.
+    /// The latest retried attempt, and the cause of its failure.
     pub retried: Option<Retry>,
     /// The names of the active Jobs that do not end by themselves when their pods do.
     pub going_on: Vec<String>,
@@ -38,7 +38,7 @@ impl Verdict {
     }
 }
 
-/// Decides a run from all its evidence at once, like a follower, but without start timeouts.
+/// Decides a run from its complete evidence, like a follower, but without start timeouts.
 pub fn decide_now(
     roles: &[RunRole],
     jobs: &[&JobEvidence],

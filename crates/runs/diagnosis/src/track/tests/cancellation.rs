@@ -30,7 +30,7 @@ fn cancelled_and_removed_runs_end() {
     assert_eq!(outcome(&steps).unwrap().0.reason, "the run was removed");
 }
 
-/// A run that was created a moment ago, before its watch reports it, is not taken for removed.
+/// A run that was created a moment ago is not treated as removed before its watch reports it.
 #[test]
 fn a_run_without_jobs_is_looked_at_again_before_it_counts_as_removed() {
     let mut track = Track::new(vec![role("main", 1)], Duration::from_secs(600), at(0));

@@ -1,4 +1,4 @@
-//! Which failure is the cause of the end of a run.
+//! Finds the failure that caused the end of a run.
 
 use super::*;
 
@@ -131,7 +131,7 @@ fn a_missing_command_is_not_an_exit_code_of_the_command() {
     );
 }
 
-/// Others who report the run do not read its logs.
+/// Readers that do not read the logs report the same end of the run.
 #[test]
 fn a_log_explains_a_failure_and_does_not_change_the_exit_code() {
     let mut track = track(&[role("main", 1)]);

@@ -1,4 +1,4 @@
-//! Runs whose tasks are independent, as those of a sweep.
+//! Runs whose tasks are independent, like the tasks of a sweep.
 
 use super::*;
 
@@ -49,7 +49,7 @@ fn a_failed_task_does_not_end_the_others() {
         found.reason,
         "main/1: its command ended with exit code 3 (and 1 other task)"
     );
-    // The Job fails by itself when it has counted the failures: it is not stopped.
+    // The Job fails by itself when it has counted the failures, so it is not stopped.
     assert!(track.going_on().is_empty());
 }
 
@@ -129,7 +129,7 @@ fn a_deadline_after_the_end_of_all_tasks_is_not_the_cause() {
         let mut track = tracked(2, limit, 2);
         track.see(pod("main", 0, ended(0, 5)), at(5));
         track.see(pod("main", 1, ended(3, 9)), at(9));
-        // Another container runs on beside the failed command until the deadline.
+        // Another container in the pod of the failed command runs until the deadline.
         let steps = track.see(sweep(2, limit, 2, late.clone()), at(20));
         let (found, _) = outcome(&steps)?;
         Some(found.exit_code)

@@ -81,7 +81,7 @@ fn a_retried_attempt_is_reported_once() {
     track.see(attempt(2, false, 0, running()), at(10));
     let steps = track.see(attempt(2, false, 0, ended(3, 20)), at(20));
     assert_eq!(retries(&steps), [(2, 3, cause)]);
-    // The last failure ends the run, before the Job's status reports it.
+    // The last failure ends the run, before the Job's status reports the failure.
     let steps = track.see(attempt(3, false, 0, ended(3, 40)), at(40));
     assert_eq!(retries(&steps), []);
 }
@@ -140,7 +140,7 @@ fn attempts_are_counted_for_each_task_without_disruptions() {
     assert_eq!(consequences(&steps), ["attempt 1 of 2, restarting"]);
     let steps = track.see(attempt(2, false, 1, ended(1, 4)), at(4));
     assert_eq!(consequences(&steps), ["attempt 1 of 2, restarting"]);
-    // One failure more of the same task ends the run.
+    // Another failure of the same task ends the run.
     let steps = track.see(attempt(3, false, 0, ended(7, 5)), at(5));
     let (found, _) = outcome(&steps).unwrap();
     assert_eq!(found.exit_code, 7);
@@ -200,7 +200,7 @@ fn a_failure_that_is_seen_after_the_restart_of_its_jobset_is_reported_once() {
     track.see(job("0"), at(0));
     track.see(pod("0", 0, running()), at(0));
     track.see(job("1"), at(1));
-    // It ended by the signal of the restart.
+    // The signal of the restart ended the task.
     let steps = track.see(pod("0", 0, ended(143, 2)), at(2));
     assert_eq!(consequences(&steps), [""; 0]);
     let steps = track.see(pod("0", 1, ended(7, 1)), at(2));
@@ -211,7 +211,7 @@ fn a_failure_that_is_seen_after_the_restart_of_its_jobset_is_reported_once() {
     let steps = track.see(pod("0", 1, ended(7, 1)), at(3));
     assert_eq!(consequences(&steps), [""; 0]);
     track.see(job("2"), at(4));
-    // It was disrupted, and its program handled the signal.
+    // The task was disrupted, and its program handled the signal.
     let steps = track.see(disrupted(pod("1", 0, ended(1, 3))), at(4));
     assert_eq!(consequences(&steps), [""; 0]);
     let mut out_of_memory = ended(137, 3);
@@ -272,7 +272,7 @@ fn attempts_whose_pods_were_deleted_before_they_were_seen_are_reported_once() {
     // Each task has its own attempts.
     assert_eq!(unread("d", "1", json!({}), restarts("1")), [1]);
     assert_eq!(unread("e", "1", json!({}), restarts("2")), [0; 0]);
-    // Counts that cannot be true.
+    // Impossible counts are limited.
     let count = unread("f", "2", failures("4294967295", "9"), json!({})).len();
     assert_eq!(count, 100);
 }

@@ -42,7 +42,7 @@ fn a_task_whose_sidecar_does_not_start_is_given_up() {
     );
 }
 
-/// Each state lasts for less than the shortest limit.
+/// Each of these states lasts for less than the shortest limit.
 #[test]
 fn a_task_whose_sidecar_is_restarted_without_end_is_given_up() {
     let mut track = track(&[role("main", 1)]);

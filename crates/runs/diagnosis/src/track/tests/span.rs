@@ -1,4 +1,4 @@
-//! When a run began and ended.
+//! The times when a run began and ended.
 
 use super::*;
 use crate::track::span::span;

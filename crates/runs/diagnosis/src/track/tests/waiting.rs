@@ -1,4 +1,4 @@
-//! What waits, and when the run is given up.
+//! Waiting tasks, and the time when the run is given up.
 
 use super::*;
 
