@@ -1,5 +1,5 @@
-//! The environment of the shell that calls `longshore run`, as far as tasks on this
-//! machine receive it. Pure: the variables and the folder are arguments.
+//! The environment of the shell that invokes `longshore run`, as far as tasks on this machine
+//! receive it. Pure: the variables and the folder are arguments.
 //!
 //! Only variables of fixed lists are recorded, so that no token, key or password
 //! of the shell reaches the cluster by accident. Values that are kept in the plan can be
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::bundle::is_environment;
 
-/// Variables that choose the language environment of the command.
+/// Variables that select the language environment of the command.
 const LANGUAGES: [&str; 17] = [
     "PATH",
     "VIRTUAL_ENV",
@@ -38,8 +38,8 @@ const LANGUAGES: [&str; 17] = [
     "PKG_CONFIG_PATH",
 ];
 
-/// Variables that choose the machine's devices. They are not recorded for a role that
-/// requests devices from the cluster: then the allocation of the node decides.
+/// Variables that select the machine's devices. They are not recorded for a role that requests
+/// devices from the cluster, because the node then allocates the devices.
 const DEVICES: [&str; 4] = [
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
@@ -73,9 +73,9 @@ const LIBRARIES: [&str; 22] = [
     "TZ",
 ];
 
-/// Variables whose value is a path, or paths separated by colons. Relative ones are made
-/// absolute. `PYTHONPATH` is not among them: a relative entry of it means the same place
-/// in the task's copy of the folder.
+/// Variables whose value is a path, or paths separated by colons. Relative paths are made absolute.
+/// `PYTHONPATH` is not included, because a relative entry has the same meaning in the task's copy
+/// of the folder.
 const PATHS: [&str; 6] = [
     "PATH",
     "VIRTUAL_ENV",
@@ -85,12 +85,11 @@ const PATHS: [&str; 6] = [
     "CUDA_HOME",
 ];
 
-/// Variables that the node of the embedded cluster takes from its own environment. Where
-/// the shell does not set them, the task does not have them either.
+/// Variables that the node of the embedded cluster takes from its own environment. If the shell
+/// does not set them, the task does not have them either.
 const INHERITED_BY_NODE: [&str; 4] = ["LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH"];
 
-/// The longest value that is recorded, in bytes: annotations of an object have 256 KiB
-/// in total.
+/// The longest recorded value in bytes, because annotations of an object have 256 KiB in total.
 const LONGEST_VALUE: usize = 16 * 1024;
 
 /// All recorded names, in the order of the documentation.
@@ -98,7 +97,7 @@ pub fn variables() -> impl Iterator<Item = &'static str> {
     LANGUAGES.into_iter().chain(DEVICES).chain(LIBRARIES)
 }
 
-/// The parts of the calling shell's environment that a run on this machine receives.
+/// The parts of the invoking shell's environment that a run on this machine receives.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caller {
     /// Variables and their values; `None` to unset a variable in the task.
@@ -109,7 +108,7 @@ pub struct Caller {
     pub links: BTreeMap<String, PathBuf>,
 }
 
-/// The recorded variables, and those that could not be recorded.
+/// The recorded variables, and the variables that could not be recorded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// The recorded variables.
@@ -143,9 +142,9 @@ impl Caller {
         recorded
     }
 
-    /// Adds links to virtual environments that the command names and that are in the folder,
-    /// but not in the bundle: `.venv/bin/python` then works in the task as it does
-    /// here. `is_sent` says whether a name in the folder is in the bundle.
+    /// Adds links to virtual environments that the command names and that are in the folder, but
+    /// not in the bundle, so that `.venv/bin/python` works in the task as it does here. `is_sent`
+    /// returns true if a name in the folder is in the bundle.
     pub fn link_environments(
         &mut self,
         folder: &Path,
@@ -160,7 +159,7 @@ impl Caller {
         }
     }
 
-    /// Whether a relative path is below one of the links.
+    /// Returns true if a relative path is below one of the links.
     #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         let mut ancestors = path.ancestors();
@@ -170,8 +169,8 @@ impl Caller {
         })
     }
 
-    /// The same for one role: without the names in `taken`, whose values the pod's own
-    /// template decides, and without the devices where the cluster allocates them.
+    /// The recorded environment for one role: without the names in `taken`, whose values the pod's
+    /// own template sets, and without the devices if the cluster allocates them.
     #[must_use]
     pub(crate) fn for_role(&self, taken: impl Fn(&str) -> bool, has_devices: bool) -> Self {
         let is_kept = |name: &str| !(taken(name) || has_devices && DEVICES.contains(&name));
@@ -193,8 +192,8 @@ pub fn current_folder() -> io::Result<PathBuf> {
     env::current_dir().or_else(|error| fs::read_link("/proc/self/cwd").map_err(|_| error))
 }
 
-/// The first parts of relative paths in a word of a command, which may be a line for a
-/// shell: `.venv` of `. ./.venv/bin/activate && python train.py`.
+/// The first components of relative paths in a word of a command, which may be a line for a shell:
+/// `.venv` of `. ./.venv/bin/activate && python train.py`.
 fn names_of_folders(word: &str) -> impl Iterator<Item = &str> {
     let is_between = |c: char| c.is_whitespace() || "\"'=;&|()<>`$".contains(c);
     word.split(is_between).filter_map(|part| {
@@ -204,7 +203,7 @@ fn names_of_folders(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Each path of a list, made absolute; an empty one stays.
+/// Makes each path of a list absolute. Empty paths are not changed.
 fn absolute(list: &str, here: &Path) -> String {
     let paths = list.split(':').map(|path| match path {
         "" => String::new(),
@@ -315,7 +314,7 @@ mod tests {
         assert_eq!(links(&[".venv/bin/python"], true), [""; 0]);
         let line = "A=1 . .venv/bin/activate&&env/bin/x";
         assert_eq!(links(&["sh", "-c", line], false), [".venv", "env"]);
-        // Tools that make an environment of their own must not find this one.
+        // Tools that create their own environment must not find this one.
         assert_eq!(links(&["uv", "run", "train.py"], false), [""; 0]);
     }
 }

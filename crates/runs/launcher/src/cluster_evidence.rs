@@ -1,4 +1,4 @@
-//! Queries the cluster for evidence about a run beside its pods and Jobs: events, nodes,
+//! Queries the cluster for evidence about a run in addition to its pods and Jobs: events, nodes,
 //! quotas. Missing permissions are not errors.
 
 use std::{future::Future, time::Duration};
@@ -11,18 +11,18 @@ use crate::{
     run::Run,
 };
 
-/// What to query in addition to events.
+/// The queries in addition to events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Query {
-    /// Only events of type Warning, for repeated queries.
+    /// True to query only events of type Warning, for repeated queries.
     pub(crate) warnings: bool,
-    /// The nodes.
+    /// True to query the nodes.
     pub(crate) nodes: bool,
-    /// The namespace's quotas.
+    /// True to query the namespace's quotas.
     pub(crate) quotas: bool,
 }
 
-/// The evidence, unless the query for events got no answer. Missing permission to list events
+/// The evidence, unless the query for events was not answered. Missing permission to list events
 /// counts as an answer.
 pub(crate) async fn answered(
     cluster: &Cluster,
@@ -43,7 +43,7 @@ pub(crate) async fn answered(
     Some(evidence)
 }
 
-/// The evidence, and what could not be read.
+/// The evidence, and the queries that failed.
 pub(crate) async fn ask(
     cluster: &Cluster,
     run: &Run,
@@ -108,7 +108,7 @@ async fn events(cluster: &Cluster, run: &Run, warnings: bool) -> Result<Vec<Even
         let Ok(event) = item.typed::<EventEvidence>() else {
             continue;
         };
-        // A Job may be called as its run.
+        // A Job may have the same name as its run.
         let object = &event.involved_object.name;
         if object == own || object.starts_with(&prefix) {
             found.push(event);

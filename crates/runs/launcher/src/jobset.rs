@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize, Serializer, ser::SerializeStruct};
 /// A JobSet, in the supported version, with the fields that a run sets.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct JobSet {
-    /// Its metadata.
+    /// The JobSet's metadata.
     pub metadata: ObjectMeta,
-    /// Its Jobs, and when it has ended.
+    /// The JobSet's spec.
     pub spec: JobSetSpec,
 }
 
@@ -20,21 +20,21 @@ pub struct JobSet {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct JobSetSpec {
-    /// Its Service.
+    /// The Service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
-    /// When it has succeeded.
+    /// The conditions of success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub success_policy: Option<SuccessPolicy>,
-    /// When it has failed.
+    /// The handling of failures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_policy: Option<FailurePolicy>,
-    /// Its Jobs.
+    /// The Jobs.
     pub replicated_jobs: Vec<ReplicatedJob>,
-    /// Whether its Jobs are suspended.
+    /// True to suspend the Jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
-    /// How long to keep it after its end, in seconds.
+    /// The time to keep the JobSet after its end, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_seconds_after_finished: Option<i32>,
 }
@@ -43,16 +43,16 @@ pub struct JobSetSpec {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Network {
-    /// Whether pods have host names.
+    /// True if pods have host names.
     #[serde(rename = "enableDNSHostnames")]
     pub enable_dns_hostnames: bool,
     /// The name of the Service.
     pub subdomain: String,
-    /// Whether the names of pods that are not ready resolve.
+    /// True if the names of pods that are not ready resolve.
     pub publish_not_ready_addresses: bool,
 }
 
-/// When a [`JobSet`] has succeeded.
+/// The conditions for the success of a [`JobSet`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SuccessPolicy {
@@ -62,13 +62,13 @@ pub struct SuccessPolicy {
     pub target_replicated_jobs: Vec<String>,
 }
 
-/// When a [`JobSet`] has failed.
+/// The handling of failures of a [`JobSet`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FailurePolicy {
-    /// How often all of its Jobs are created again.
+    /// The maximum number of restarts, each of which creates all Jobs again.
     pub max_restarts: i32,
-    /// Exceptions. The first rule that matches applies.
+    /// Exceptions. The first matching rule applies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<FailurePolicyRule>,
 }
@@ -79,15 +79,15 @@ pub struct FailurePolicy {
 pub struct FailurePolicyRule {
     /// The name of the rule.
     pub name: String,
-    /// What happens.
+    /// The action.
     pub action: String,
-    /// The reasons of a failed Job to which it applies.
+    /// The reasons of a failed Job to which the rule applies.
     pub on_job_failure_reasons: Vec<String>,
 }
 
 impl FailurePolicy {
-    /// Creates all Jobs again after a failure. Jobs end by their pod failure policy when a pod
-    /// was disrupted, which does not count.
+    /// Creates all Jobs again after a failure. Jobs end by their pod failure policy when a pod was
+    /// disrupted, which does not count as a failure.
     pub(crate) fn new(max_restarts: i32) -> Self {
         let disrupted = FailurePolicyRule {
             name: "disrupted".to_owned(),
@@ -108,9 +108,9 @@ impl FailurePolicy {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ReplicatedJob {
-    /// Its name within the JobSet.
+    /// The name in the JobSet.
     pub name: String,
-    /// How many Jobs are created.
+    /// The number of Jobs to create.
     pub replicas: i32,
     /// The Job.
     pub template: JobTemplateSpec,

@@ -12,8 +12,7 @@ const GROUP: &str = "/apis/kueue.x-k8s.io";
 /// Label of a Workload: the uid of its Job or JobSet.
 const JOB_UID: &str = "kueue.x-k8s.io/job-uid";
 
-/// The preferred version of the cluster, such as `kueue.x-k8s.io/v1beta2`; `None` without
-/// Kueue.
+/// The preferred version of the cluster, such as `kueue.x-k8s.io/v1beta2`. `None` without Kueue.
 pub(crate) async fn version(cluster: &Cluster) -> Result<Option<String>, Error> {
     match cluster.proxy().get(GROUP, &[]).await {
         Ok(group) => Ok(group["preferredVersion"]["groupVersion"]

@@ -26,7 +26,7 @@
 //!    pack, `bundle::pack` packs them.
 //! 3. [`PackedRun::plan`]: the objects to create, with k8s-openapi's types ([`plan`]). Pure. The
 //!    roles become Jobs, CronJobs or a JobSet ([`jobset`]), by `RunSpec::workload`.
-//! 4. [`preflight`]: `preflight::check` finds every problem of the plan, before anything is
+//! 4. [`preflight`]: `preflight::check` finds every problem of the plan before anything is
 //!    created.
 //! 5. [`PackedRun::deliver`]: the archive goes to the [`store`], if there is one.
 //! 6. [`submit`]: creates the objects, all or none.
@@ -37,20 +37,20 @@
 //! 9. [`bootstrap`]: inside the pod: fetches the code and executes the command.
 //!
 //! [`compare`] compares two runs.
-//! [`usage`] has what tasks use, with a short series.
-//! [`sweep`] has the combinations of a sweep, [`sweeps`] its table and retries.
-//! [`metrics`] has the last values of what tasks write to their metrics files and logs.
+//! [`usage`] queries the resource usage of tasks, with a short series.
+//! [`sweep`] contains the combinations of a sweep, [`sweeps`] its table and retries.
+//! [`metrics`] reads the last values from the metrics files and logs of tasks.
 //! [`notifier`] calls the webhook of a run from a pod, with the messages of [`webhook`].
 //! [`outputs`] keeps files of tasks, and fetches them.
 //! [`dev`] is the protocol by which tasks of `longshore dev` receive changes.
-//! [`caller`] records the environment of the caller's shell for runs on this machine.
-//! [`explain`] has the causes for which a task does not start or fails.
+//! [`caller`] records the environment of the invoking shell for runs on this machine.
+//! [`explain`] defines the causes for which a task does not start or fails.
 //! [`why`] queries the cluster and explains: `why::why(&Cluster, &Run).await? -> Why`.
 //!
 //! A module imports only from those before it:
 //!
-//! - bundles, a crate of their own: `bundle`, `store`, `data`
-//! - diagnosis, a crate of its own, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
+//! - bundles, a separate crate: `bundle`, `store`, `data`
+//! - diagnosis, a separate crate, pure: `names`, `escape`, `evidence`, `fit`, `explain`,
 //!   `outcome`, `progress`, `role`, `track`
 //! - pure: `suggest`, `value_name`, `metric_values`, `sweep`, `restarts`, `webhook`, `tag`, `dev`
 //! - an existing run and the user who owns it: `run`, `owner`
@@ -58,7 +58,8 @@
 //! - planning, pure: `caller`, `config`, `pod`, `jobset`, `plan`
 //! - text of tasks, pure: `terminal_text`
 //! - queries: `queries`, `kueue`, `cluster_evidence`
-//! - actions: `preflight`, `runs`, `usage`, `task_logs`, `run_outputs`, `metrics`, `sweeps`, `compare`, `submit`, `lines`, `follow`, `why`, `launch`
+//! - actions: `preflight`, `runs`, `usage`, `task_logs`, `run_outputs`, `metrics`, `sweeps`,
+//!   `compare`, `submit`, `lines`, `follow`, `why`, `launch`
 //! - in the pod and next to the cluster: `notifier`, `ready_note`, `bootstrap`, `kept`
 
 pub mod bootstrap;

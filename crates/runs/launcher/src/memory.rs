@@ -1,5 +1,5 @@
 //! Notes about the memory of a run that its result does not show: processes that were killed
-//! although the command went on, and limits that the cluster does not enforce.
+//! although the command continued, and limits that the cluster does not enforce.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The metrics of a task: the last value of each name in what the task writes. Tasks write
-//! anything, so invalid parts are ignored, and all sizes are limited.
+//! The metrics of a task: the last value of each name in the task's files and logs. They are
+//! untrusted, so invalid parts are ignored, and all sizes are limited.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ const LONGEST_NUMBER: usize = 40;
 /// Checks the name of a metric to read from log lines.
 ///
 /// # Errors
-/// The rule that it violates.
+/// The violated rule.
 pub fn check_metric(name: &str) -> Result<(), String> {
     check_name(name)
 }
@@ -40,7 +40,7 @@ impl Metrics {
         self.0.get(name).copied()
     }
 
-    /// Whether there are none.
+    /// Returns true if the task has no metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -51,7 +51,7 @@ impl Metrics {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// The values as JSON. Numbers that JSON does not have are strings: `NaN`, `Infinity` and
+    /// The values as JSON. Numbers that JSON cannot represent are strings: `NaN`, `Infinity` and
     /// `-Infinity`.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -61,7 +61,7 @@ impl Metrics {
     }
 
     fn set(&mut self, name: &str, value: f64) {
-        // Spreadsheets execute a cell that begins with a sign.
+        // Spreadsheets evaluate a cell that begins with a sign.
         let begins = |letter: char| letter.is_alphanumeric() || letter == '_';
         if !name.starts_with(begins) || name.len() > LONGEST_NAME || name.contains(char::is_control)
         {
@@ -74,8 +74,8 @@ impl Metrics {
         }
     }
 
-    /// Reads JSON objects, one per line. Their numbers are metrics, also `NaN` and `Infinity` as
-    /// Python writes them.
+    /// Reads JSON objects, one per line. Their numbers are metrics, including `NaN` and `Infinity`
+    /// as Python writes them.
     pub fn read_json_lines(&mut self, text: &str) {
         for line in lines(text).filter(|line| line.starts_with('{')) {
             let fields: Option<Map<String, Value>> = serde_json::from_str(line)
@@ -107,7 +107,7 @@ impl Metrics {
     }
 }
 
-/// A number as JSON. Numbers that JSON does not have are strings: `NaN`, `Infinity` and
+/// A number as JSON. Numbers that JSON cannot represent are strings: `NaN`, `Infinity` and
 /// `-Infinity`.
 #[must_use]
 pub fn json_number(value: f64) -> Value {
@@ -117,7 +117,7 @@ pub fn json_number(value: f64) -> Value {
     }
 }
 
-/// A number in few characters.
+/// A number as a short text.
 #[must_use]
 pub fn shown(value: f64) -> String {
     if value.is_nan() {
@@ -145,7 +145,7 @@ fn not_finite(text: &str) -> Option<f64> {
     }
 }
 
-/// JSON with quotation marks around `NaN` and `Infinity`, which Python writes without.
+/// JSON with quotation marks around `NaN` and `Infinity`, which Python writes without them.
 fn quoted(line: &str) -> String {
     const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
     let mut quoted = String::with_capacity(line.len() + 16);
@@ -162,7 +162,7 @@ fn quoted(line: &str) -> String {
         let mut length = letter.len_utf8();
         match letter {
             '"' => in_string = !in_string,
-            // The character after it does not end the string.
+            // An escaped quotation mark does not end the string.
             '\\' if in_string => {
                 let next = rest.get(length..).and_then(|rest| rest.chars().next());
                 length += next.map_or(0, char::len_utf8);
@@ -196,7 +196,7 @@ fn number_after(text: &str) -> Option<f64> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
     let length = text.bytes().take_while(|byte| is_part(byte)).count();
     let number = text.get(..length.min(LONGEST_NUMBER))?;
-    // The end of a sentence.
+    // A period may end a sentence.
     let number = number.strip_suffix('.').unwrap_or(number);
     number.parse().ok()
 }
@@ -218,7 +218,7 @@ mod tests {
     fn the_last_value_of_each_metric_counts() {
         let file = "{\"loss\": 2, \"step\": 1}\n{\"loss\": 0.5, \"ok\": true, \"name\": \"x\"}\n{\"loss\": 9";
         assert_eq!(metrics_of(file), r#"{"loss":0.5,"step":1}"#);
-        // As Python's json module writes them.
+        // Written by Python's json module.
         let diverged = r#"{"NaN \" Infinity": 1, "loss": NaN, "max": Infinity, "min": -Infinity}"#;
         assert_eq!(
             metrics_of(diverged),

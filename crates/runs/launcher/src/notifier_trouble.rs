@@ -15,11 +15,11 @@ use longshore_model::{ObjectMeta, facts::PodFacts};
 
 use crate::run::Run;
 
-/// The beginning of the names of notifiers' Jobs.
+/// The prefix of the names of notifiers' Jobs.
 const PREFIX: &str = "notify-";
 
-/// Why the webhook of a run is not called, if something prevents it. What may not be read counts
-/// as working.
+/// Explains why the webhook of a run is not called, if something prevents it. Notifiers that may
+/// not be read count as working.
 ///
 /// # Errors
 /// The cluster does not answer.
@@ -32,7 +32,7 @@ pub async fn trouble(cluster: &Cluster, run: &Run) -> Result<Option<String>, Err
     Ok(found.remove(&(run.namespace.clone(), run.name.to_string())))
 }
 
-/// As [`trouble`], for all runs, by namespace and name.
+/// Like [`trouble`], but for all runs, by namespace and name.
 ///
 /// # Errors
 /// The cluster does not answer.

@@ -1,5 +1,5 @@
 //! The owner of a run: the user who submitted it, by the cluster's own name for this user. A label
-//! selects the runs of an owner; annotations have the name, which may not fit a label.
+//! selects the runs of an owner. Annotations contain the name, which may not fit into a label.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -22,7 +22,7 @@ const LONGEST_READABLE: usize = 40;
 pub struct Owner {
     /// The name.
     pub name: String,
-    /// True if the cluster does not tell names of users, and this is a name of the user's own
+    /// True if the cluster does not report the names of users, and this is a name of the user's own
     /// machine, as in `ann@laptop`.
     pub is_local: bool,
 }
@@ -32,7 +32,8 @@ pub struct Owner {
 pub enum Ownership {
     /// The user owns it.
     Own,
-    /// It has no valid owner: it was submitted by an older version or by another program.
+    /// The run has no valid owner, because it was submitted by an older version or by another
+    /// program.
     Unknown,
     /// Another user owns it.
     Other,
@@ -48,8 +49,8 @@ impl Owner {
         }
     }
 
-    /// The current user: by the cluster's name, or if the cluster has no such API or refuses it,
-    /// by a name of this machine.
+    /// The current user, by the cluster's name. If the cluster does not have the API or denies
+    /// access, by a name of this machine.
     ///
     /// # Errors
     /// The cluster does not answer.
@@ -86,8 +87,8 @@ impl Owner {
         }
     }
 
-    /// The owner that an object records. `None` if it has none, or if its label and its annotation
-    /// are of different users.
+    /// The owner that an object records. `None` if it does not record an owner, or if its label and
+    /// its annotation refer to different users.
     #[must_use]
     pub fn of_object(meta: &ModelMeta) -> Option<Self> {
         let annotation = |key: &str| meta.annotations.get(key).cloned();
@@ -101,8 +102,8 @@ impl Owner {
         (meta.labels.get(names::OWNER) == Some(&owner.label())).then_some(owner)
     }
 
-    /// The value of the label of the owner's runs: the readable end of the name, and a hash, because
-    /// names may be long and have any characters.
+    /// The value of the label of the owner's runs: the readable end of the name, and a hash,
+    /// because names may be long and contain any characters.
     #[must_use]
     pub fn label(&self) -> String {
         let end = self.name.rsplit([':', '/']).next().unwrap_or_default();
@@ -137,7 +138,7 @@ impl Owner {
             true => (names::LOCAL_OWNER, names::OWNER),
             false => (names::OWNER, names::LOCAL_OWNER),
         };
-        // A retry is made from the objects of another run.
+        // A retry copies the objects of another run.
         annotations.remove(other);
         annotations.insert(key.to_owned(), self.name.clone());
     }
@@ -212,7 +213,7 @@ mod tests {
     fn objects_return_their_owner() {
         for owner in owners() {
             let mut meta = ObjectMeta::default();
-            // That of the run from which a retry is made.
+            // The owner of the run from which a retry is made.
             local("before").mark(&mut meta);
             Owner::of_cluster("before").mark(&mut meta);
             owner.mark(&mut meta);

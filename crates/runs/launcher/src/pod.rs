@@ -17,13 +17,13 @@ pub const FILE: &str = "run.json";
 pub struct PodConfig {
     /// The run's name.
     pub run: String,
-    /// Its roles.
+    /// The roles of the run.
     pub roles: Vec<PodRole>,
-    /// How long to wait for the peers, in seconds.
+    /// The maximum time to wait for the peers, in seconds.
     pub peer_timeout: u64,
-    /// The bundle, when there is one.
+    /// The bundle, if there is one.
     pub bundle: Option<PodBundle>,
-    /// Whether the run is created by a schedule.
+    /// True if a schedule creates the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
     /// The data that an init container fetches.
@@ -32,24 +32,24 @@ pub struct PodConfig {
     /// The maximum size of the cache of data in bytes, if several pods use it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_cache_limit: Option<u64>,
-    /// The combinations, if the run is a sweep. Its only role then has one task, whose address
-    /// each of its pods has.
+    /// The combinations, if the run is a sweep. Its only role then has one task, whose address all
+    /// its pods have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
-    /// What happens when a task fails, and how long it may take.
+    /// The settings for failed tasks and their time limits.
     #[serde(default, skip_serializing_if = "PodRestarts::is_default")]
     pub restarts: PodRestarts,
-    /// When to end a task because its GPUs are idle.
+    /// The limit for idle GPUs after which a task is ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<IdleLimit>,
 }
 
-/// When to end a task because its GPUs are idle.
+/// The limit for idle GPUs after which a task is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdleLimit {
-    /// After this time, in seconds.
+    /// The time in seconds after which the task is ended.
     pub seconds: u64,
-    /// Up to this utilisation, in percent, a GPU is idle.
+    /// The utilisation in percent up to which a GPU is idle.
     pub percent: u32,
 }
 
@@ -58,17 +58,17 @@ pub struct IdleLimit {
 pub struct PodRole {
     /// The role's name.
     pub name: String,
-    /// The addresses of its tasks, `host:port`, by index.
+    /// The addresses of the role's tasks, `host:port`, by index.
     pub tasks: Vec<String>,
-    /// Environment of its command.
+    /// The environment of the role's command.
     pub env: BTreeMap<String, String>,
-    /// How many accelerators each task has.
+    /// The number of accelerators of each task.
     #[serde(default)]
     pub accelerators: u64,
-    /// Whether it is a service role.
+    /// True for a service role.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub service: bool,
-    /// How long a task may take to end after SIGTERM, in seconds.
+    /// The time that a task may take to end after SIGTERM, in seconds.
     #[serde(default = "default_grace")]
     pub grace: u64,
     /// Links in the folder of the code, and the paths to which they lead.
@@ -76,7 +76,7 @@ pub struct PodRole {
     pub links: BTreeMap<String, String>,
 }
 
-/// The default of Kubernetes.
+/// The default grace period of Kubernetes.
 fn default_grace() -> u64 {
     30
 }
@@ -84,22 +84,22 @@ fn default_grace() -> u64 {
 /// Data that an init container fetches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodData {
-    /// The sha256 of its manifest.
+    /// The sha256 of the data's manifest.
     pub sha256: String,
-    /// Its paths in the tasks of each role that has it.
+    /// The paths of the data in the tasks, by role.
     pub paths: BTreeMap<String, Vec<String>>,
-    /// The list of its files. A secret.
+    /// The list of the data's files. Secret.
     pub list: PodList,
 }
 
 /// The location of the bundle for a pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodBundle {
-    /// Its sha256, in hexadecimal.
+    /// The sha256 of the bundle, in hexadecimal.
     pub sha256: String,
     /// The file, within [`names::BUNDLE_DIR`].
     pub file: String,
-    /// The download, if it is not mounted.
+    /// The download, if the bundle is not mounted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub download: Option<Download>,
 }
@@ -107,7 +107,7 @@ pub struct PodBundle {
 /// A bundle that the pod downloads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Download {
-    /// The URL. A secret.
+    /// The URL. Secret.
     pub url: SignedUrl,
     /// The size in bytes.
     pub size: u64,
@@ -135,9 +135,9 @@ impl PodConfig {
         self
     }
 
-    /// The configuration with this many tasks of a role whose Job has been scaled: fewer, or
-    /// more with consecutive names and ports. A run that was planned with one task has no
-    /// Service, so it cannot have more.
+    /// The configuration with this number of tasks of a role whose Job has been scaled: fewer, or
+    /// more with consecutive names and ports. A run that was planned with one task has no Service,
+    /// so it cannot have more.
     #[must_use]
     pub fn scaled(mut self, role: &str, count: u32) -> Self {
         let all = self.roles.iter().flat_map(|role| &role.tasks);
@@ -150,7 +150,7 @@ impl PodConfig {
             .skip(own.tasks.len())
             .zip(next..)
             .filter_map(|(index, port)| {
-                // JOB-0.SERVICE
+                // The format is JOB-0.SERVICE.
                 let (first, service) = split(own.tasks.first()?).0.split_once('.')?;
                 let job = first.strip_suffix("-0")?;
                 Some(format!("{job}-{index}.{service}:{port}"))
@@ -161,8 +161,8 @@ impl PodConfig {
         self
     }
 
-    /// The configuration that includes this task of a Job that was scaled up, and all tasks
-    /// before it.
+    /// The configuration that includes this task of a Job that was scaled up, and all previous
+    /// tasks.
     #[must_use]
     pub fn with_task(self, role: &str, index: u32) -> Self {
         if self.sweep.is_some() {

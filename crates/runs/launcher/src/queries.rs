@@ -11,7 +11,7 @@ use serde_json::Value;
 /// The page size. Further nodes of larger clusters are not listed.
 const NODES: &str = "500";
 
-/// The result, or why there is none.
+/// The result, or the reason why there is none.
 pub(crate) async fn seen<T>(
     what: &str,
     limit: Duration,
@@ -30,7 +30,7 @@ pub(crate) async fn seen<T>(
     }
 }
 
-/// The Secret of this name. Without the permission to get it, it is listed.
+/// The Secret of this name. Lists it if the permission to get it is missing.
 pub(crate) async fn secret(
     cluster: &Cluster,
     namespace: &str,
@@ -71,7 +71,7 @@ pub(crate) async fn quotas(
     Ok(items(cluster.proxy().get(&path, &[]).await?))
 }
 
-/// The items of a list, without those that cannot be parsed.
+/// The items of a list. Items that cannot be parsed are left out.
 pub(crate) fn items<T: DeserializeOwned>(mut list: Value) -> Vec<T> {
     let Value::Array(items) = list["items"].take() else {
         return Vec::new();

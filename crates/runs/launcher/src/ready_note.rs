@@ -1,4 +1,4 @@
-//! The note in a pod's volume that the code there is a ready copy of a bundle.
+//! The note in a pod's volume which marks the code there as a ready copy of a bundle.
 
 use std::fs;
 

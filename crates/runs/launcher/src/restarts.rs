@@ -5,11 +5,11 @@ use std::fmt;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-/// What the pods of a run need to know about restarts.
+/// The settings of restarts for the pods of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PodRestarts {
-    /// If a task that fails restarts all tasks: how they find out.
+    /// The settings for restarting all tasks together, if a failed task restarts all tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
     /// The time limit of each attempt of a task.
@@ -26,14 +26,14 @@ impl PodRestarts {
     }
 }
 
-/// How the tasks of a run restart together.
+/// The settings for tasks that restart together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Together {
     /// The port on which the first task waits for the others.
     pub port: u16,
     /// The key with which the tasks recognize each other.
     pub key: RunKey,
-    /// How long a task waits for the others, in seconds.
+    /// The maximum time that a task waits for the others, in seconds.
     pub timeout: u64,
 }
 
@@ -42,7 +42,7 @@ pub struct Together {
 pub struct TaskLimit {
     /// The limit in seconds.
     pub seconds: u64,
-    /// How long before the limit a signal is sent, in seconds.
+    /// The time between the warning signal and the limit, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<u64>,
     /// The signal.

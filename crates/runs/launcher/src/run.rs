@@ -14,13 +14,13 @@ use longshore_model::{ObjectMeta, facts::PodFacts};
 /// An existing run, with the data to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Its name.
+    /// The name of the run.
     pub name: RunName,
-    /// Its namespace.
+    /// The namespace of the run.
     pub namespace: String,
-    /// Its roles.
+    /// The roles of the run.
     pub roles: Vec<RunRole>,
-    /// The schedule that created it, if any. Their objects share its label.
+    /// The schedule that created the run, if any. Their objects share its label.
     pub schedule: Option<RunName>,
 }
 
@@ -31,8 +31,8 @@ impl Run {
         self.schedule.as_ref().unwrap_or(&self.name).as_str()
     }
 
-    /// Whether a pod or Job with the run's label belongs to this run, and not to another run of
-    /// the same schedule.
+    /// Returns true if a pod or Job with the run's label belongs to this run, and not to another
+    /// run of the same schedule.
     pub(crate) fn has(&self, meta: &ObjectMeta) -> bool {
         if self.schedule.is_none() {
             return true;
@@ -58,7 +58,7 @@ impl Run {
         roles.any(|role| role.service && job.role() == Some(role.name.as_str()))
     }
 
-    /// Its current pods.
+    /// The current pods of the run.
     ///
     /// # Errors
     /// The cluster returns an error or does not answer.
@@ -71,8 +71,8 @@ impl Run {
         Ok(pods)
     }
 
-    /// Lists the Jobs, and then the pods: a pod that a Job counts as ended has ended in a list that
-    /// begins later, but perhaps not in one that is read at the same time.
+    /// Lists the Jobs, and then the pods. A pod that a Job counts as ended has ended in a list that
+    /// begins later, but perhaps not in a list that is read at the same time.
     pub(crate) async fn list_jobs_and_pods(
         &self,
         cluster: &Cluster,
@@ -81,7 +81,7 @@ impl Run {
         Ok((jobs, self.list_pods(cluster).await?))
     }
 
-    /// Whether a pod with the run's label belongs to this run.
+    /// Returns true if a pod with the run's label belongs to this run.
     pub(crate) fn has_pod(&self, pod: &Item<Pod>) -> bool {
         self.schedule.is_none()
             || pod
@@ -89,12 +89,12 @@ impl Run {
                 .is_ok_and(|pod| self.has(&pod.metadata))
     }
 
-    /// Selects the objects of the run, and those of other runs of its schedule.
+    /// Selects the objects of the run, and of other runs of its schedule.
     pub(crate) fn selector(&self) -> Result<LabelSelector, longshore_client::Error> {
         Ok(LabelSelector::exactly([(names::RUN, self.label())])?)
     }
 
-    /// Its current Jobs.
+    /// The current Jobs of the run.
     pub(crate) async fn found_jobs(
         &self,
         cluster: &Cluster,

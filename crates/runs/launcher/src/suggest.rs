@@ -1,7 +1,7 @@
-//! "Did you mean ...?": the candidates that a mistyped word is closest to.
+//! "Did you mean ...?": the candidates that are closest to a mistyped word.
 
-/// The candidate with the fewest edits to `word`, if at most a third of its letters differ. Of
-/// equally close candidates, the first one.
+/// The candidate with the fewest edits to `word`, if at most a third of its letters differ. If
+/// several candidates are equally close, returns the first.
 ///
 /// ```
 /// use longshore_launcher::suggest::nearest;
@@ -21,8 +21,8 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
-/// Only this many characters of longer words are compared, because the time grows with the
-/// product of the lengths.
+/// The maximum number of characters of a word that are compared, because the time is proportional
+/// to the product of the lengths.
 const LONGEST_WORD: usize = 100;
 
 /// The number of letters to insert, delete, change or swap with their neighbour

@@ -23,7 +23,7 @@ pub fn check_tag(key: &str, value: &str) -> Result<(), String> {
 /// Parses `KEY=VALUE`, or `KEY` for a tag without a value.
 ///
 /// # Errors
-/// The tag and the rule that it violates.
+/// The tag and the violated rule.
 pub fn parse_tag(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').unwrap_or((text, ""));
     check_tag(key, value).map_err(|rule| format!("invalid tag {key:?}: {rule}"))?;
@@ -33,7 +33,7 @@ pub fn parse_tag(text: &str) -> Result<(String, String), String> {
 /// Parses `KEY=VALUE` and `KEY`, which set a tag, and `KEY-`, which removes it.
 ///
 /// # Errors
-/// As [`parse_tag`].
+/// The same as [`parse_tag`].
 pub fn parse_tag_change(text: &str) -> Result<TagChange, String> {
     match text.strip_suffix('-').filter(|_| !text.contains('=')) {
         Some(key) => parse_tag(key).map(|(key, _)| (key, None)),
@@ -44,7 +44,7 @@ pub fn parse_tag_change(text: &str) -> Result<TagChange, String> {
 /// Checks the text of a note.
 ///
 /// # Errors
-/// The rule that it violates.
+/// The violated rule.
 pub fn check_note(text: &str) -> Result<(), String> {
     match text.len() > LONGEST_NOTE {
         true => Err(format!(

@@ -3,7 +3,7 @@
 /// The maximum length of a name.
 const LONGEST_NAME: usize = 63;
 
-/// Whether a text is the name of a parameter or of a metric in log lines.
+/// Returns true if a text is a valid name of a parameter or of a metric in log lines.
 #[must_use]
 pub(crate) fn is_name(text: &str) -> bool {
     text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
@@ -11,7 +11,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.bytes().all(is_name_byte)
 }
 
-/// Whether a name may have this byte.
+/// Returns true if a name may contain this byte.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
@@ -19,7 +19,7 @@ pub(crate) fn is_name_byte(byte: u8) -> bool {
 /// Checks a name.
 ///
 /// # Errors
-/// The rule that it violates.
+/// The violated rule.
 pub fn check_name(name: &str) -> Result<(), String> {
     match is_name(name) {
         true => Ok(()),

@@ -2,8 +2,8 @@
 
 use longshore_diagnosis::names;
 
-/// The variables of a container with the number of earlier attempts. The command does not get
-/// them.
+/// The variables of a container with the number of earlier attempts. They are removed for the
+/// command.
 pub(super) const VARIABLES: [&str; 3] = [
     names::FAILURES_VARIABLE,
     names::DISRUPTIONS_VARIABLE,
@@ -15,13 +15,14 @@ pub(super) fn variable(attempt: u32) -> (String, String) {
     ("LONGSHORE_ATTEMPT".to_owned(), attempt.to_string())
 }
 
-/// How often the pod of the task was replaced, from the variables of the container.
+/// The number of replacements of the task's pod, from the variables of the container.
 pub(super) fn replaced(variable: impl Fn(&str) -> Option<String>) -> u32 {
     let counts = VARIABLES.map(|name| variable(name).and_then(|text| text.parse().ok()));
     counts.into_iter().flatten().fold(0, u32::saturating_add)
 }
 
-/// Whether the pod of this task was replaced, and not those of all tasks, as JobSet does it.
+/// Returns true if only the pod of this task was replaced, and not the pods of all tasks, as JobSet
+/// does.
 pub(super) fn is_retried(variable: impl Fn(&str) -> Option<String>) -> bool {
     replaced(|name| variable(name).filter(|_| name != names::SET_RESTARTS_VARIABLE)) > 0
 }

@@ -61,7 +61,7 @@ pub fn fetch_data_into(places: &Places, role: &str) -> Result<(), BootstrapError
     Ok(())
 }
 
-/// Keeps the data of a task in a cache of several pods as long as its command runs.
+/// Marks the data of a task as used while its command runs, if several pods share the cache.
 pub(super) fn hold_data(config: &PodConfig, role: &str) {
     if config.data_cache_limit.is_none() {
         return;

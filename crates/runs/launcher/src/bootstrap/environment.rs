@@ -10,14 +10,15 @@ use crate::{caller::Caller, pod::PodConfig, sweep};
 pub struct Environment {
     /// Names and values.
     pub variables: Vec<(String, String)>,
-    /// Framework variables that the user sets and that stay unchanged.
+    /// Framework variables that the user sets, and that are not changed.
     pub kept: Vec<&'static str>,
     /// Variables that the task must not have.
     pub removed: Vec<String>,
 }
 
-/// The environment of a task: the caller's recorded shell variables, the run, the task's
-/// role and index, and the frameworks' variables. The user's own variables win.
+/// The environment of a task: the recorded variables of the invoking shell, and the variables of
+/// the run, the task's role and index, and the frameworks. The user's own variables take
+/// precedence.
 ///
 /// # Errors
 /// [`BootstrapError::Task`] for a task that the run does not have.
@@ -29,7 +30,7 @@ pub fn environment(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Environment, BootstrapError> {
     let job = config.job();
-    // Each combination of a sweep is a job of one task for frameworks.
+    // For frameworks, each combination of a sweep is a job with one task.
     let task = if config.sweep.is_some() { 0 } else { index };
     let own = config.roles.iter().find(|known| known.name == role);
     let address = job.spec().task_address(role, task)?.to_owned();
@@ -60,7 +61,7 @@ pub fn environment(
         let planned = users.and_then(|env| env.get(name).cloned());
         planned.or_else(|| variable(name))
     };
-    // Otherwise Python buffers its output until the end.
+    // Otherwise, Python buffers its output until it exits.
     if by_user("PYTHONUNBUFFERED").is_none() {
         set("PYTHONUNBUFFERED", "1".to_owned());
     }
@@ -91,7 +92,8 @@ pub fn environment(
     Ok(environment)
 }
 
-/// The caller's `PATH`, with the folder of this program at its end, so that tasks find it.
+/// The invoking shell's `PATH`, with the folder of this program at its end, so that tasks find the
+/// program.
 fn with_program(path: &str) -> String {
     let program = std::env::current_exe().ok();
     let folder = program

@@ -1,4 +1,4 @@
-//! Why a task cannot run its command.
+//! Errors of a task that cannot run its command.
 
 use std::{io, path::PathBuf};
 
@@ -8,7 +8,7 @@ use longshore_resolver::{SpecError, names::NamesError, render::RenderError};
 
 use crate::{data::DataError, store::DownloadError};
 
-/// Why a task cannot run its command.
+/// An error of a task that cannot run its command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
@@ -17,15 +17,15 @@ pub enum BootstrapError {
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A required variable is missing or invalid.
     #[error("the variable {name} {problem}; this command only runs in the pods of a run")]
     Variable {
-        /// Its name.
+        /// The name of the variable.
         name: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// No supervisor of `longshore dev` runs in this container.
@@ -60,8 +60,7 @@ pub enum BootstrapError {
         /// The cause.
         source: io::Error,
     },
-    /// The bundle is a pipe, a device or a folder: its content may change while it is
-    /// read.
+    /// The bundle is a pipe, a device or a folder, whose content may change while it is read.
     #[error(
         "the bundle {} is not a regular file; delete it from the store and submit the run again",
         path.display()
@@ -70,7 +69,7 @@ pub enum BootstrapError {
         /// The path.
         path: PathBuf,
     },
-    /// The recorded environment of the caller cannot be read.
+    /// The recorded environment of the invoking shell cannot be read.
     #[error("cannot read the variable {}: {source}", names::CALLER_VARIABLE)]
     Caller {
         /// The cause.
@@ -82,7 +81,7 @@ pub enum BootstrapError {
     /// Data cannot be fetched.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The bundle differs from the one that was uploaded.
+    /// The bundle differs from the uploaded one.
     #[error(
         "the bundle {place} is damaged: its sha256 is {found}, not {expected}; delete it from the store and submit the run again"
     )]
@@ -111,10 +110,10 @@ pub enum BootstrapError {
     /// The run's tasks do not form a valid cluster spec.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// Peers whose names did not resolve in time.
+    /// The names of peers did not resolve in time.
     #[error(transparent)]
     Peers(#[from] NamesError),
-    /// The sweep has fewer combinations.
+    /// The sweep has no combination for the task's index.
     #[error(
         "the sweep has no combination {index}: it has {count}; submit it with more instead of scaling its Job"
     )]
@@ -124,7 +123,7 @@ pub enum BootstrapError {
         /// The number of combinations.
         count: usize,
     },
-    /// The task uploads no outputs.
+    /// The task does not upload outputs.
     #[error("this task uploads no outputs: its run requests none, or the cluster keeps them")]
     NoOutputs,
     /// The outputs cannot be uploaded.
@@ -136,12 +135,12 @@ pub enum BootstrapError {
         /// The limit.
         seconds: u64,
     },
-    /// The others did not come back, so that the task could not start again with them.
+    /// The other tasks did not return in time, so that the task could not start again with them.
     #[error("{missing} within {seconds} s (`start_timeout`): {problem}")]
     Alone {
-        /// What did not happen.
+        /// The event that did not occur.
         missing: &'static str,
-        /// How long the task waited.
+        /// The time that the task waited.
         seconds: u64,
         /// The last problem.
         problem: String,
@@ -164,7 +163,7 @@ pub enum BootstrapError {
     NotFound {
         /// The command.
         command: String,
-        /// Why it may not have been found.
+        /// The reason why the command may not have been found.
         problem: Option<StartProblem>,
     },
     /// The command cannot be run.
@@ -192,8 +191,8 @@ fn described(problem: Option<&(StartProblem, String)>, source: &io::Error) -> St
 }
 
 impl BootstrapError {
-    /// The exit code: 127 if the command does not exist and 126 if it cannot be executed, as
-    /// in shells; 124 if it took too long, as that of `timeout`; 125 for other failures.
+    /// The exit code: 127 if the command does not exist and 126 if it cannot be executed, as in
+    /// shells; 124 if it took too long, as with `timeout`; 125 for other failures.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

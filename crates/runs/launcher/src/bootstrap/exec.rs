@@ -15,8 +15,8 @@ use super::{
     usage::{Monitor, Subject},
 };
 
-/// As [`exec`], and fetches the code first, unless an earlier container of the pod has done so.
-/// For pods without a container that fetches it.
+/// Like [`exec`], but fetches the code first, unless an earlier container of the pod has fetched
+/// it. Used in pods without an init container for this.
 ///
 /// # Errors
 /// See [`BootstrapError`]. The error is also written to the termination message.
@@ -69,7 +69,7 @@ pub fn exec(command: &[OsString]) -> Result<i32, BootstrapError> {
     with_termination_message(run())
 }
 
-/// What to measure of a task.
+/// The settings for the measurements of a task.
 fn subject(prepared: &Prepared) -> Subject {
     let config = &prepared.config;
     let own = config

@@ -45,8 +45,8 @@ pub fn fetch_into(places: &Places) -> Result<(), BootstrapError> {
     let Some(bundle) = config.bundle else {
         return Ok(());
     };
-    // In the pod's own volume, which only the pod writes to. The file is removed on every
-    // path, so that the command can use its space.
+    // The temporary file is in the pod's own volume, which only the pod writes to. It is removed on
+    // every path, so that the command can use its space.
     let fetched = tempfile::Builder::new()
         .prefix("bundle-")
         .tempfile_in(&places.home);
@@ -93,8 +93,8 @@ pub(super) fn fetch_once(places: &Places) -> Result<(), BootstrapError> {
     fs::write(&path, "").map_err(|source| BootstrapError::Write { path, source })
 }
 
-/// Whether the node has placed an unpacked copy of the code. The note is removed first, so
-/// that a container that restarts at any point fetches the code again.
+/// Returns true if the node has placed an unpacked copy of the code. The node's note is removed
+/// first, so that a container that restarts at any point fetches the code again.
 fn is_ready(places: &Places, sha256: &str) -> bool {
     let path = places.home.join(names::READY);
     let found = fs::read_to_string(&path).ok();

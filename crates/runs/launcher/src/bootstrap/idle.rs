@@ -9,7 +9,7 @@ pub(super) fn terminate() {
     let _ = kill_process(getpid(), Signal::TERM);
 }
 
-/// Kills all processes of this namespace but this one and the first.
+/// Kills all processes of this namespace except this process and the first.
 pub(super) fn kill() {
     if !super::supervise::has_namespace() {
         return;
@@ -20,7 +20,7 @@ pub(super) fn kill() {
         let id = name.to_str().and_then(|name| name.parse::<u32>().ok());
         let id = id.filter(|&id| id != 1 && id != own);
         let pid = id.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        // It may have just ended.
+        // The process may have just ended.
         let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
     }
 }

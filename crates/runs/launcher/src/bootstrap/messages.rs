@@ -7,8 +7,8 @@ use longshore_diagnosis::names;
 
 use super::BootstrapError;
 
-/// The possible termination message files of a container: that of the commands of the embedded
-/// cluster's tasks, and that of other containers.
+/// The possible termination message files of a container: of the commands of the embedded cluster's
+/// tasks, and of other containers.
 pub(super) const TERMINATION_MESSAGES: [&str; 2] =
     [names::TERMINATION_FILE, "/dev/termination-log"];
 
@@ -18,8 +18,8 @@ pub(super) fn tell(line: &str) {
     eprintln!("longshore: {line}");
 }
 
-/// Writes the error, if there is one, to the termination message. The container runtime creates
-/// the file; without it, the log still has the error.
+/// Writes the error, if there is one, to the termination message. Only the container runtime
+/// creates the file; without it, the log still contains the error.
 pub(super) fn with_termination_message<T>(
     result: Result<T, BootstrapError>,
 ) -> Result<T, BootstrapError> {
@@ -29,7 +29,7 @@ pub(super) fn with_termination_message<T>(
     result
 }
 
-/// Writes the error to the first of the files that exists.
+/// Writes the error to the first file that exists.
 fn write(files: &[&Path], error: &BootstrapError) {
     let open = |path: &&Path| {
         let mut options = fs::OpenOptions::new();

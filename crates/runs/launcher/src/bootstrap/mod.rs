@@ -1,7 +1,7 @@
-//! Runs in the pod before the command: fetches the code, resolves the peers, sets the
-//! frameworks' variables, and executes the command; after it, uploads outputs to a store. Uses
-//! only mounted files, signed URLs, DNS and connections between the run's tasks, never the API. [`crate::notifier`]
-//! is a pod of its own.
+//! Runs in the pod before the command: fetches the code, resolves the peers, sets the frameworks'
+//! variables, and executes the command; after it, uploads outputs to a store. Uses only mounted
+//! files, signed URLs, DNS and connections between the run's tasks, never the API.
+//! [`crate::notifier`] runs in a separate pod.
 
 mod attempt;
 mod data;

@@ -1,5 +1,5 @@
-//! Uploads the outputs of a task to the store of the run, or writes them to a claim: when the command has ended, at intervals
-//! while it runs, and when a client requests it.
+//! Uploads the outputs of a task to the store of the run, or writes them to a claim: when the
+//! command has ended, at intervals while it runs, and when a client requests it.
 
 use std::{
     fs, io,
@@ -25,10 +25,10 @@ use crate::{
     store::{PutError, RetryPolicy, SignedUrl, put},
 };
 
-/// The maximum number of files to name that were left out.
+/// The maximum number of excluded files in a report.
 const NAMED: usize = 10;
 
-/// Why outputs are not uploaded.
+/// An error of uploading outputs.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UploadError {
     #[error(transparent)]
@@ -52,17 +52,17 @@ pub(super) struct TaskOutputs {
     to: Destination,
 }
 
-/// Where the files go.
+/// The destination of the files.
 #[derive(Debug, Clone)]
 enum Destination {
-    /// To a store.
+    /// A store.
     Urls(TaskUploads),
-    /// To this folder of a claim.
+    /// This folder of a claim.
     Claim(PathBuf),
 }
 
 impl TaskOutputs {
-    /// Reads the run's Secret. `None` if this task uploads no outputs.
+    /// Reads the run's Secret. `None` if this task does not upload outputs.
     pub(super) fn of(
         places: &Places,
         variable: impl Fn(&str) -> Option<String>,
@@ -111,14 +111,14 @@ impl TaskOutputs {
         }))
     }
 
-    /// Whether only the metrics file is requested, and the task has not written it.
+    /// Returns true if only the metrics file is requested, and the task has not written it.
     fn has_nothing(&self) -> bool {
         let work = self.volume.join(names::WORK_FOLDER);
         self.uploads.request.is_only_metrics()
             && work.join(names::METRICS_FILE).symlink_metadata().is_err()
     }
 
-    /// Uploads the files as they are now.
+    /// Uploads the current files.
     pub(super) fn upload(&self, ended: bool) -> Result<Manifest, UploadError> {
         let limits = match &self.to {
             Destination::Urls(urls) if ended => {
@@ -151,7 +151,7 @@ impl TaskOutputs {
         }
     }
 
-    /// Uploads the files of the ended command, and reports it in the task's log.
+    /// Uploads the files of the ended command, and reports errors in the task's log.
     pub(super) fn upload_ended(&self) {
         if self.has_nothing() {
             return;
@@ -159,14 +159,14 @@ impl TaskOutputs {
         match self.upload(true) {
             Ok(manifest) => report(&manifest),
             Err(error) => {
-                // Clients read it from the log.
+                // Clients read this line from the log.
                 let line = format!("{}{error}", names::OUTPUTS_LOST);
                 tell(line.trim_start_matches("longshore: "));
             }
         }
     }
 
-    /// Uploads the files at intervals, if the run wants it, until the result is dropped.
+    /// Uploads the files at intervals, if the run requests it, until the result is dropped.
     pub(super) fn upload_regularly(&self) -> Option<Sender<()>> {
         let every = Duration::from_secs(self.uploads.request.every?);
         let outputs = self.clone();
@@ -175,7 +175,7 @@ impl TaskOutputs {
             let mut problem = None;
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 let now = outputs.upload(false).err().map(|error| error.to_string());
-                // Once, not each time.
+                // Report the same error only once.
                 if let Some(error) = now.as_ref().filter(|_| now != problem) {
                     tell(&format!("the current outputs were not uploaded: {error}"));
                 }
@@ -204,7 +204,7 @@ fn send(pack: Pack, urls: &TaskUploads, ended: bool) -> Result<Manifest, UploadE
     Ok(list.manifest)
 }
 
-/// The URL of a part: the last one has the list, and is uploaded last.
+/// The URL of a part. The last part contains the list, and is uploaded last.
 fn url(urls: &TaskUploads, ended: bool, part: usize, count: usize) -> &SignedUrl {
     let own = match (ended, part + 1 == count) {
         (false, _) => None,
@@ -214,7 +214,7 @@ fn url(urls: &TaskUploads, ended: bool, part: usize, count: usize) -> &SignedUrl
     own.unwrap_or(&urls.running)
 }
 
-/// What to do if a claim cannot be written.
+/// The recommended action if a claim cannot be written.
 fn remedy(error: &io::Error) -> &'static str {
     match is_full(error) {
         true => "; the earlier files stay: free space in the claim, or use a larger one",
@@ -231,11 +231,11 @@ fn write(pack: Pack, folder: &Path, path: &Path) -> io::Result<Manifest> {
     let mut file = tempfile::Builder::new()
         .prefix(&prefix)
         .tempfile_in(folder)?;
-    // It is locked until it has its name, so that it does not count as a leftover.
+    // The lock prevents the file from counting as a leftover before it has its final name.
     let _ = file.as_file().try_lock();
     let mut reader = PackReader::new(pack);
     io::copy(&mut reader, file.as_file_mut())?;
-    // Another user may fetch them.
+    // Another user may fetch the files.
     file.as_file()
         .set_permissions(fs::Permissions::from_mode(0o644))?;
     file.as_file().sync_all()?;
@@ -254,7 +254,7 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
             continue;
         }
         let path = entry.path();
-        // Where the file system has no locks, they stay until the run is removed.
+        // If the file system has no locks, the files stay until the run is removed.
         let is_left = fs::File::open(&path).is_ok_and(|file| file.try_lock().is_ok());
         if is_left {
             let _ = fs::remove_file(&path);
@@ -262,7 +262,7 @@ fn remove_leftovers(folder: &Path, prefix: &str) {
     }
 }
 
-/// Names the files that were left out. The client reports all when it fetches the outputs.
+/// Reports the first excluded files. The client reports all of them when it fetches the outputs.
 fn report(manifest: &Manifest) {
     for file in manifest.left_out.iter().take(NAMED) {
         tell(&format!("not kept: {} {}", file.path, file.reason));
@@ -276,7 +276,7 @@ fn report(manifest: &Manifest) {
 /// Uploads the current files of the running task in this container.
 ///
 /// # Errors
-/// The task uploads no outputs, or the store does not take them.
+/// The task does not upload outputs, or the store does not accept them.
 pub fn upload_now() -> Result<(), BootstrapError> {
     let outputs = TaskOutputs::of(&Places::default(), |name| std::env::var(name).ok())?;
     let outputs = outputs.ok_or(BootstrapError::NoOutputs)?;

@@ -8,8 +8,8 @@ use longshore_resolver::{
     render::{self, Job},
 };
 
-/// How long a task that was replaced waits for the names of tasks other than the first. They have
-/// started before, so a name that does not resolve may be that of a task that has ended.
+/// The time that a replaced task waits for the names of tasks other than the first. These tasks
+/// have started before, so a name that does not resolve may belong to a task that has ended.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// Waits for the names of all tasks.
@@ -17,9 +17,9 @@ pub(super) fn wait(job: &Job, limit: Duration) -> Result<(), NamesError> {
     names::wait(&hosts(job, |_, _| true), limit).map(drop)
 }
 
-/// As [`wait`], for a task that was replaced. A name that does not resolve is no error: the pods of
+/// Like [`wait`], but for a replaced task. Unresolved names are not an error, because the pods of
 /// tasks that have ended have no names, and a lost task may be replaced later. Only the first task,
-/// to which the others usually connect, gets the whole time: DNS does not show whether it has ended or
+/// to which the others usually connect, gets the whole time. DNS does not show if it has ended or
 /// waits for a node, and a command that starts without it usually fails, which counts as a retry.
 pub(super) fn wait_again(job: &Job, own: (&str, u32), limit: Duration, tell: impl Fn(&str)) {
     let leader = render::leader(job.spec());
@@ -44,7 +44,7 @@ pub(super) fn wait_again(job: &Job, own: (&str, u32), limit: Duration, tell: imp
     }
 }
 
-/// What a task that was replaced reports before it waits for the first task.
+/// The report of a replaced task before it waits for the first task.
 fn waits(role: &str, index: u32, limit: Duration) -> String {
     format!(
         "the name of the first task, {role}/{index}, does not resolve: the task has ended, or its new pod has no address yet; the command starts when the name resolves, or without it after {} s (`peer_timeout`)",
@@ -52,7 +52,7 @@ fn waits(role: &str, index: u32, limit: Duration) -> String {
     )
 }
 
-/// The host names of some tasks.
+/// The host names of the wanted tasks.
 fn hosts(job: &Job, is_wanted: impl Fn(&str, u32) -> bool) -> Vec<String> {
     let spec = job.spec();
     let mut hosts = Vec::new();
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// What `worker/1` reports, whose peers have these host names.
+    /// The reports of `worker/1` if its peers have these host names.
     fn reported(hosts: [&str; 3], own: u32) -> Vec<String> {
         let mut spec = ClusterSpec::new();
         for host in hosts {
@@ -130,7 +130,7 @@ mod tests {
         assert!(reported(["localhost", "localhost", "localhost"], 1).is_empty());
         let lines = reported(["localhost", "localhost", "lost.invalid"], 1);
         assert_eq!(lines.len(), 1, "{lines:?}");
-        // Its own name.
+        // A task does not wait for its own name.
         let lines = reported(["gone.invalid", "localhost", "localhost"], 0);
         assert_eq!(lines.len(), 1, "{lines:?}");
     }

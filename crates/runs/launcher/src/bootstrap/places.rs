@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 use super::BootstrapError;
 use crate::pod::{self, PodConfig};
 
-/// The folders in a pod. Tests use other ones.
+/// The folders in a pod. Tests use other folders.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The run's volume.

@@ -18,12 +18,12 @@ pub(super) struct Prepared {
     pub(super) command: Command,
     pub(super) config: PodConfig,
     pub(super) task: Task,
-    /// How often the pod of the task was replaced.
+    /// The number of replacements of the task's pod.
     pub(super) replaced: u32,
 }
 
 impl Prepared {
-    /// How long the task may take to end after a signal.
+    /// The time that the task may take to end after a signal.
     pub(super) fn grace(&self) -> Duration {
         let own = self
             .config
@@ -43,14 +43,14 @@ pub(super) fn prepare(
     prepare_with(places, command, variable, Peers::Wait)
 }
 
-/// Whether a command waits until the names of its peers resolve.
+/// Decides if a command waits until the names of its peers resolve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Peers {
     Wait,
     Ignore,
 }
 
-/// As [`prepare`].
+/// Like [`prepare`], but with an explicit handling of the peers.
 pub(super) fn prepare_with(
     places: &Places,
     command: &[OsString],
@@ -66,7 +66,7 @@ pub(super) fn prepare_with(
     let replaced = attempt::replaced(&variable);
     if wanted == Peers::Wait && config.tasks() > 1 {
         let limit = Duration::from_secs(config.peer_timeout);
-        // Tasks that restart together have none that has ended.
+        // If tasks restart together, no task has ended.
         match attempt::is_retried(&variable) && config.restarts.together.is_none() {
             true => peers::wait_again(&config.job(), (&role, index), limit, tell),
             false => peers::wait(&config.job(), limit)?,
@@ -88,7 +88,7 @@ pub(super) fn prepare_with(
     variables.push(attempt::variable(replaced.saturating_add(1)));
     variables.extend(checkpoints(&config, index)?);
     removed.retain(|name| !variables.iter().any(|(set, _)| set == name));
-    // The task has said so in its log.
+    // The task itself has already reported this in its log.
     if !kept.is_empty() && wanted == Peers::Wait {
         tell(&format!(
             "{} is set by the user and is not changed",
@@ -125,7 +125,7 @@ pub(super) fn prepare_with(
         make_links(&caller, &work)?;
         prepared.current_dir(&work).env("PWD", &work);
     } else {
-        // For the metrics file.
+        // The metrics file needs the folder.
         fs::create_dir_all(&work).map_err(|source| BootstrapError::Write {
             path: work.clone(),
             source,
@@ -140,8 +140,8 @@ pub(super) fn prepare_with(
     })
 }
 
-/// Creates the run's folder for checkpoints, and returns the variable with its path. The
-/// combinations of a sweep have folders of their own.
+/// Creates the run's folder for checkpoints, and returns the variable with its path. Each
+/// combination of a sweep has its own folder.
 fn checkpoints(config: &PodConfig, index: u32) -> Result<Option<(String, String)>, BootstrapError> {
     let Some(all) = &config.restarts.checkpoint_dir else {
         return Ok(None);
@@ -171,7 +171,8 @@ fn link(path: &Path, target: &Path) -> Result<(), BootstrapError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    // The code may have an empty folder there. Another entry stays, and is an error.
+    // The code may contain an empty folder at this path. Any other entry stays, and causes an
+    // error.
     let _ = fs::remove_dir(path);
     match std::os::unix::fs::symlink(target, path) {
         // The command starts again in the same folder.
@@ -180,7 +181,8 @@ fn link(path: &Path, target: &Path) -> Result<(), BootstrapError> {
     }
 }
 
-/// Creates the caller's links in the task's folder, except where the name exists.
+/// Creates the recorded links of the invoking shell in the task's folder, except where the name
+/// exists.
 fn make_links(caller: &Caller, work: &Path) -> Result<(), BootstrapError> {
     for (name, target) in &caller.links {
         let path = work.join(name);

@@ -32,8 +32,8 @@ pub fn shell() -> BootstrapError {
     attempt.error(prepared.exec())
 }
 
-/// A shell with the environment of the task's command, in its folder: its path if it was found,
-/// and its command.
+/// A shell with the environment of the task's command, in its folder. Returns the shell's path, if
+/// it was found, and the command.
 pub(super) fn prepared_shell(
     places: &Places,
 ) -> Result<(Option<PathBuf>, Command), BootstrapError> {
@@ -63,7 +63,7 @@ fn path_variable(command: &Command) -> Option<OsString> {
     }
 }
 
-/// The program in the folders of the path.
+/// Finds the program in the folders of the path.
 fn find(program: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let mut paths = folders.map(|folder| folder.join(program));

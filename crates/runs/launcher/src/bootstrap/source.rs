@@ -16,8 +16,8 @@ use crate::bundle::hexadecimal;
 /// Buffer size in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Copies a regular file and returns the sha256 of the copy. The file is opened and read
-/// once, so that the checked bytes are the unpacked ones.
+/// Copies a regular file and returns the sha256 of the copy. The file is opened and read only once,
+/// so that the checked bytes are the unpacked ones.
 pub(crate) fn copy(path: &Path, to: &mut File) -> Result<String, BootstrapError> {
     let read = |source: io::Error| {
         let path = path.to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn copy(path: &Path, to: &mut File) -> Result<String, BootstrapError>
             _ => BootstrapError::Bundle { path, source },
         }
     };
-    // Do not block on a pipe until a writer opens it.
+    // Does not block on a pipe until a writer opens it.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut options = OpenOptions::new();
     let file = options
@@ -42,7 +42,7 @@ pub(crate) fn copy(path: &Path, to: &mut File) -> Result<String, BootstrapError>
             path: path.to_owned(),
         });
     }
-    // A file that grows is damaged, and must not fill the disk.
+    // Limits the read, because a file that grows is damaged, and must not fill the disk.
     let mut file = file.take(found.len());
     let (mut hash, mut piece) = (Sha256::new(), vec![0; PIECE]);
     loop {

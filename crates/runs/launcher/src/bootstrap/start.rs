@@ -1,4 +1,5 @@
-//! Finds out why a command could not be started: the system's errors have several causes each.
+//! Finds the cause of a failed start of a command, because the system's errors have several causes
+//! each.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -15,7 +16,7 @@ use super::BootstrapError;
 
 /// The maximum size of an argument or a variable, with its final NUL.
 const WORD: usize = 128 << 10;
-/// How much of a file to read.
+/// The number of bytes of a file to read.
 const BEGIN: u64 = 4096;
 const ELF: &[u8] = b"\x7fELF";
 /// The type of the program header that names the dynamic loader.
@@ -128,7 +129,7 @@ impl Attempt {
         }
     }
 
-    /// The file that the command names.
+    /// The file with the command's program.
     fn file(&self) -> Option<PathBuf> {
         if self.name.contains('/') {
             let file = self.work.join(&self.name);
@@ -185,7 +186,7 @@ fn is_exec_format(source: &io::Error) -> bool {
     number == Some(rustix::io::Errno::NOEXEC)
 }
 
-/// The dynamic loader that a 64-bit program names.
+/// The dynamic loader in the header of a 64-bit program.
 fn loader(bytes: &[u8]) -> Option<String> {
     let number = |at: usize, size: usize| {
         let mut all = [0; 8];

@@ -1,4 +1,4 @@
-//! Which task this pod is.
+//! Determines the task of this pod.
 
 use longshore_diagnosis::names::Task;
 

@@ -11,18 +11,18 @@ use rustix::{
     termios::{tcgetwinsize, tcsetpgrp},
 };
 
-/// How long a task waits for a client to attach before it starts anyway.
+/// The maximum time that a task waits for a client to attach before it starts anyway.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(60);
 /// The interval between checks of the terminal size.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Whether both stdin and stdout are a terminal.
+/// Returns true if stdin and stdout are both a terminal.
 pub(super) fn is_there() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Waits until the terminal has a size, which an attaching client sends first. Returns at
-/// once without a terminal.
+/// Waits until the terminal has a size, which an attaching client sends first. Returns immediately
+/// without a terminal.
 pub(super) fn wait_for_size() {
     if !is_there() {
         return;
@@ -34,8 +34,8 @@ pub(super) fn wait_for_size() {
     }
 }
 
-/// Gives the terminal to a process that leads its own process group, so that Ctrl-C reaches
-/// only the command, and only once. Resumes it if it stopped because it read too early.
+/// Gives the terminal to a process that leads its own process group, so that Ctrl-C reaches only
+/// the command, and only once. Resumes the process if it stopped because it read too early.
 pub(super) fn give(child: Pid) {
     let given = tcsetpgrp(std::io::stdin(), child);
     let resumed = kill_process_group(child, Signal::CONT);

@@ -14,7 +14,7 @@ use similar::TextDiff;
 pub const LONGEST_DIFF: usize = 2000;
 /// The largest file whose lines are compared, in bytes.
 const LARGEST_TEXT: u64 = 1 << 20;
-/// How long the search for the shortest difference of a file may take.
+/// The maximum time to search for the shortest difference of a file.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A file that differs.
@@ -26,7 +26,7 @@ pub struct FileChange {
     pub change: &'static str,
     /// The unified difference, if both are text.
     pub diff: Option<String>,
-    /// Why there is no difference, or not all of it.
+    /// The reason why the difference is missing or incomplete.
     pub omitted: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct FileChange {
 #[derive(Debug, PartialEq)]
 enum Content {
     Text(String),
-    /// Binary or large: its bytes are compared.
+    /// A binary or large file, whose bytes are compared.
     Bytes(PathBuf, u64),
     Link(PathBuf),
 }
@@ -97,7 +97,7 @@ fn unified(path: &str, old: &str, new: &str) -> String {
     unified.context_radius(3).header(&from, &to).to_string()
 }
 
-/// As many lines as there is room for.
+/// The lines of the difference that fit in the remaining limit.
 fn limited(diff: &str, room: &mut usize) -> (Option<String>, Option<String>) {
     let count = diff.lines().count();
     if count <= *room {

@@ -44,7 +44,7 @@ impl MetricChange {
         let rounded: f64 = format!("{difference:.5e}").parse().unwrap_or(difference);
         Some(match rounded > 0.0 {
             true => format!("+{}", shown(rounded)),
-            // Without the sign of a zero.
+            // Removes the sign of a negative zero.
             false => shown(rounded + 0.0),
         })
     }

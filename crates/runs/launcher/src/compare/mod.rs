@@ -32,15 +32,15 @@ pub struct Comparison {
     pub options: Vec<Change>,
     /// Environment variables that differ. Their values are secret.
     pub environment: Vec<EnvironmentChange>,
-    /// Whether the runs have the same code; `None` if that is not known.
+    /// True if the runs have the same code. `None` if this is unknown.
     pub same_code: Option<bool>,
     /// Files of the code that differ.
     pub files: Vec<FileChange>,
-    /// What could not be compared, and why.
+    /// The parts that could not be compared, with the reasons.
     pub unseen: Vec<String>,
 }
 
-/// Compares two runs. What cannot be read is in [`Comparison::unseen`].
+/// Compares two runs. Parts that cannot be read are listed in [`Comparison::unseen`].
 ///
 /// # Errors
 /// The runs' Jobs or pods cannot be listed.
@@ -67,7 +67,7 @@ async fn query(
     for summary in runs {
         let usage = usage::of_run(cluster, &summary.run, Detail::Ended).await?;
         let measured = crate::metrics::of_run(cluster, &summary.run, sources).await?;
-        // Metrics are only a part of the comparison.
+        // Metrics are only a part of the comparison, so their errors do not fail it.
         let unread = measured.unread.iter();
         let unread = unread.filter(|problem| *problem != crate::metrics::NOT_KEPT);
         let unread = unread.map(|problem| format!("metrics of {}: {problem}", summary.run.name));

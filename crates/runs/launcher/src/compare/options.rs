@@ -35,7 +35,7 @@ pub struct EnvironmentChange {
     pub change: &'static str,
 }
 
-/// What differs between two maps.
+/// The differences between two maps.
 pub(super) fn changes(one: &Texts, other: &Texts) -> Vec<Change> {
     let added = other.keys().filter(|name| !one.contains_key(*name));
     let mut names: Vec<&String> = one.keys().chain(added).collect();
@@ -73,7 +73,7 @@ pub(super) fn results(summary: &RunSummary, tasks: &[TaskUsage]) -> Texts {
     texts
 }
 
-/// The options of a run, as far as its Jobs have them.
+/// The options of a run that its Jobs contain.
 pub(super) fn options(summary: &RunSummary, jobs: &[Job]) -> Texts {
     let mut texts = Texts::new();
     let mut set = |name: String, text: String| texts.insert(name, text);

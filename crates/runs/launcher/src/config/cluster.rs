@@ -1,4 +1,4 @@
-//! The cluster of a command: settings, and which of them counts.
+//! The cluster of a command: settings, and the precedence of their sources.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ pub const CONTEXT_ENV: &str = "LONGSHORE_CONTEXT";
 /// The environment variable with the path of a kubeconfig.
 pub const KUBECONFIG_ENV: &str = "LONGSHORE_KUBECONFIG";
 
-/// The settings of one place that select a cluster: options, the environment, or a
+/// The settings of one source that select a cluster: options, the environment, or a
 /// `longshore.toml`. Empty values count as absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
@@ -44,11 +44,11 @@ pub enum ClusterChoice {
     InPod,
     /// A cluster of a kubeconfig.
     Kubeconfig {
-        /// The file, `None` for the user's own.
+        /// The file. `None` for the user's own.
         file: Option<PathBuf>,
-        /// The context, `None` for the current one.
+        /// The context. `None` for the current context.
         context: Option<String>,
-        /// The default namespace, `None` for that of the context.
+        /// The default namespace. `None` for the context's namespace.
         namespace: Option<String>,
     },
 }
@@ -86,8 +86,9 @@ impl ClusterSettings {
 }
 
 impl ClusterChoice {
-    /// The first settings that name a cluster; a named context is looked up in all of them.
-    /// Without one, the cluster of the pod, or else the embedded cluster.
+    /// The cluster of the first settings that name one. A named context is searched in all
+    /// settings. If no settings name a cluster, this is the cluster of the pod, or else the
+    /// embedded cluster.
     ///
     /// ```
     /// use longshore_launcher::config::{ClusterChoice, ClusterSettings};
@@ -112,7 +113,7 @@ impl ClusterChoice {
             if let Some(named) = context.as_ref().and_then(named) {
                 let own = path(&named.kubeconfig);
                 return Self::Kubeconfig {
-                    // With a kubeconfig of its own, its current context.
+                    // With its own kubeconfig, the default is the current context of that file.
                     context: text(&named.context).or(context.filter(|_| own.is_none())),
                     file: own.or(file),
                     namespace: text(&named.namespace),
@@ -132,7 +133,7 @@ impl ClusterChoice {
         }
     }
 
-    /// The names of the selected contexts, in the order of preference; none without a context.
+    /// The names of the selected contexts, in the order of preference. Empty without a context.
     #[must_use]
     pub fn contexts(given: &ClusterSettings, configured: &ClusterSettings) -> Vec<String> {
         let without_names = ClusterSettings {

@@ -7,7 +7,7 @@ use longshore_diagnosis::names;
 /// The rule of these paths.
 pub(super) const RULE: &str = "give an absolute path, or a path in the folder of the code, as in data/raw, without `..` and `:`";
 
-/// A path in the folder of the code: `data/raw` of `./data/raw` and of
+/// Converts a path in the folder of the code to `data/raw`, from `./data/raw` or
 /// `/longshore/work/data/raw`. `None` for other absolute paths.
 ///
 /// # Errors

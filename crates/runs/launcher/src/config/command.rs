@@ -35,7 +35,7 @@ pub(super) fn check(command: &[Text]) -> Result<(), ConfigError> {
     check_words("command", command)
 }
 
-/// As [`check`], for a command with another name.
+/// Like [`check`], but for a command with another name.
 pub(super) fn check_words(what: &'static str, command: &[Text]) -> Result<(), ConfigError> {
     if let Some(program) = command.first().filter(|program| program.is_empty()) {
         let rule = "its first word is the program to run";
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Command {
     }
 }
 
-/// Unlike serde's untagged enums, it keeps the positions of the words.
+/// Unlike serde's untagged enums, this visitor keeps the positions of the words.
 struct CommandVisitor;
 
 impl<'de> Visitor<'de> for CommandVisitor {

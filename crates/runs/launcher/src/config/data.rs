@@ -16,7 +16,7 @@ use super::{
 };
 use crate::store::{FORMS, Remote, Store, StoreError};
 
-/// The maximum number of data of a role. Their lists of URLs fit into the Secret of a run.
+/// The maximum number of data of a role, so that their lists of URLs fit into the Secret of a run.
 const MOST: usize = 16;
 /// The maximum length of a name.
 const LONGEST: usize = 40;
@@ -24,27 +24,27 @@ const LONGEST: usize = 40;
 /// Data of a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSpec {
-    /// Its name.
+    /// The name of the data.
     pub name: String,
-    /// Where it is.
+    /// The source of the data.
     pub source: DataSource,
-    /// Where the tasks find it: the value of its variable.
+    /// The path of the data in the tasks: the value of its variable.
     pub path: String,
-    /// The path in the folder of the code at which tasks also find it.
+    /// An additional path of the data in the folder of the code.
     pub link: Option<String>,
-    /// The sha256 that it must have.
+    /// The sha256 that the data must have.
     pub pin: Option<String>,
 }
 
 impl DataSpec {
-    /// The variable with its path: `LONGSHORE_DATA_CIFAR`.
+    /// The name of the variable with the path of the data: `LONGSHORE_DATA_CIFAR`.
     #[must_use]
     pub fn variable(&self) -> String {
         let name = self.name.to_ascii_uppercase().replace('-', "_");
         format!("LONGSHORE_DATA_{name}")
     }
 
-    /// The path that was given.
+    /// The given path.
     fn given(&self) -> PathBuf {
         match &self.link {
             Some(link) => Path::new(names::WORK).join(link),
@@ -74,7 +74,7 @@ impl fmt::Display for DataSource {
 /// The maximum size of a cache of data: 100 GiB.
 pub const DATA_LIMIT: u64 = 100 << 30;
 
-/// Where pods keep data that they fetch.
+/// The cache for data that pods fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataCacheSpec {
     /// The volume.
@@ -131,7 +131,7 @@ pub(super) fn cache<const N: usize>(
     }))
 }
 
-/// Whether a path is absolute and not that of all files, without `..`.
+/// Returns true if a path is absolute, without `..`, and not `/`.
 fn is_absolute(path: &str) -> bool {
     path.len() > 1
         && path.starts_with('/')
@@ -140,8 +140,8 @@ fn is_absolute(path: &str) -> bool {
             .all(|part| !matches!(part, "" | "." | ".."))
 }
 
-/// Merges the data of the file, which is in `folder`, of the role and of the flags. The last
-/// entry of a name is the valid one.
+/// Merges the data of the file, which is in `folder`, of the role and of the flags. The last entry
+/// of a name applies.
 pub(super) fn resolve(
     file: &TaskOptions,
     role: &TaskOptions,
@@ -216,10 +216,10 @@ fn spec(entry: &DataEntry) -> Result<DataSpec, ConfigError> {
     })
 }
 
-/// Where the tasks of a role find data.
+/// The location of data in the tasks of a role.
 enum Place {
     Absolute(String),
-    /// Within the folder of the code.
+    /// A path in the folder of the code.
     InCode(String),
 }
 
@@ -251,7 +251,7 @@ fn source(entry: &DataEntry) -> Result<DataSource, ConfigError> {
     match Store::parse(text) {
         Ok(Store::Remote(remote)) => Ok(DataSource::Bucket(remote)),
         Ok(Store::Folder(path)) => Ok(DataSource::Folder(path)),
-        // The URL without possible secrets.
+        // The URL of the error contains no secrets.
         Err(StoreError::Url { url, problem }) => {
             let rule = format!("it {problem}; use a folder, {FORMS}");
             Err(invalid_at("data source", &entry.name.replaced(url), rule))

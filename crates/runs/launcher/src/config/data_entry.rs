@@ -9,13 +9,13 @@ use super::{ConfigError, Text, values::invalid};
 /// Data of tasks: a folder of the client, or a prefix of a bucket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataEntry {
-    /// Its name.
+    /// The name of the data.
     pub name: Text,
     /// A folder, or the URL of a bucket.
     pub source: String,
-    /// Where the tasks find it.
+    /// The path of the data in the tasks.
     pub path: Option<String>,
-    /// The sha256 that it must have.
+    /// The sha256 that the data must have.
     pub pin: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl DataEntry {
     }
 }
 
-/// Whether a source is a path, not a URL.
+/// Returns true if a source is a path, not a URL.
 fn is_path(source: &str) -> bool {
     !source.is_empty() && !source.contains("://")
 }
@@ -52,7 +52,7 @@ impl FromStr for DataEntry {
         let rule = "write NAME=SOURCE or NAME=SOURCE:PATH, as in cifar=./data/cifar or models=s3://bucket/prefix:/models";
         let refuse = || invalid("--data", text, rule);
         let (name, rest) = text.split_once('=').ok_or_else(refuse)?;
-        // The last colon, but not that of a URL.
+        // The last colon that does not belong to a URL.
         let path = rest
             .rmatch_indices(':')
             .map(|(at, _)| at)

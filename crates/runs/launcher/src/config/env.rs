@@ -10,7 +10,7 @@ use super::{
     values::{invalid, invalid_at},
 };
 
-/// The variables of a role: those with values, and those with sources.
+/// The variables of a role, with values or with sources.
 #[derive(Debug, Default)]
 pub(super) struct Variables<'a> {
     values: BTreeMap<Text, String>,
@@ -51,7 +51,7 @@ impl<'a> Variables<'a> {
         self.values.insert(name, value);
     }
 
-    /// Removes a variable with its name, whose position is that of the overridden value.
+    /// Removes a variable by its name, whose position is the position of the overridden value.
     fn remove(&mut self, name: &Text) {
         self.sources.remove(name);
         self.values.remove(name);

@@ -3,8 +3,8 @@
 //!
 //! - `NAME=VALUE` sets a variable. Everything after the first `=` is the value, including
 //!   quotes, `#`, `$` and trailing blanks.
-//! - `NAME` alone passes through the variable of the caller, and is ignored if the caller
-//!   does not have it.
+//! - `NAME` alone passes through the variable of the invoking shell, and is ignored if the caller
+//!   has no such variable.
 //! - Blank lines and lines whose first character is `#` are ignored, as are blanks before a
 //!   name. Lines end with LF or CR LF.
 
@@ -25,11 +25,11 @@ pub struct EnvFile {
 }
 
 impl EnvFile {
-    /// Reads a file. `variable` gives the caller's variables.
+    /// Reads a file. `variable` returns the variables of the invoking shell.
     ///
     /// # Errors
-    /// [`ConfigError::Read`] and [`ConfigError::EnvFile`], which names the line and never
-    /// a value.
+    /// [`ConfigError::Read`] and [`ConfigError::EnvFile`], which contains the line number, but
+    /// never a value.
     pub fn load(
         path: &Path,
         variable: impl Fn(&str) -> Option<String>,
@@ -42,10 +42,10 @@ impl EnvFile {
         Self::parse(&content, path, variable)
     }
 
-    /// Reads the content of a file; `path` is named in errors.
+    /// Parses the content of a file. Errors contain `path`.
     ///
     /// # Errors
-    /// As [`EnvFile::load`].
+    /// The same as [`EnvFile::load`].
     pub fn parse(
         content: &[u8],
         path: &Path,
@@ -101,10 +101,10 @@ fn is_quoted(value: &str) -> bool {
         .any(|&quote| value.len() > 1 && value.starts_with(quote) && value.ends_with(quote))
 }
 
-/// Adds the caller's value to each `--env` flag that consists of a name alone.
+/// Adds the value of the invoking shell's variable to each `--env` flag without a value.
 ///
 /// # Errors
-/// The caller has no variable of that name.
+/// The shell does not have the variable.
 pub fn pass_through(
     flags: &[String],
     variable: impl Fn(&str) -> Option<String>,

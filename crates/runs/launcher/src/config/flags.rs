@@ -23,7 +23,8 @@ pub struct Flags {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub task: TaskOptions,
     /// Command that each task runs
-    // It replaces the command of every role, except of service roles with their own.
+    // The command replaces the command of every role, except of service roles with their own
+    // command.
     #[cfg_attr(feature = "clap", arg(last = true))]
     pub command: Vec<String>,
     /// Number of tasks of a role that longshore.toml defines; can be repeated

@@ -1,5 +1,5 @@
-//! Ports of tasks to forward to this machine: `[ROLE[/INDEX]:][LOCAL:]PORT`. The order of
-//! the ports is that of kubectl, Docker and SSH.
+//! Ports of tasks to forward to this machine: `[ROLE[/INDEX]:][LOCAL:]PORT`. The order of the ports
+//! is the same as in kubectl, Docker and SSH.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use super::{ConfigError, Located, RoleSpec, Scalar, values::invalid_at};
 /// A port of a task, and the local port that leads to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward {
-    /// The role; `None` for the first.
+    /// The role. `None` for the first role.
     pub role: Option<String>,
-    /// The task.
+    /// The index of the task.
     pub index: u32,
     /// The port of the task.
     pub port: u16,
-    /// The local port; 0 for any free one.
+    /// The local port, or 0 for any free port.
     pub local: u16,
 }
 
@@ -26,7 +26,7 @@ impl Forward {
     /// Parses `6006`, `16006:6006`, `:6006`, `worker:6006` or `worker/1:16006:6006`.
     ///
     /// # Errors
-    /// The rule that the text breaks.
+    /// The violated rule.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let mut parts: Vec<&str> = text.split(':').collect();
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -12,12 +12,12 @@ use crate::suggest;
 /// The names of a struct's fields, as serde reads them.
 pub(super) fn fields<T: Deserialize<'static>>() -> &'static [&'static str] {
     let mut fields: &'static [&'static str] = &[];
-    // The result is an error, because there is no value.
+    // The result is always an error, because the deserializer has no value.
     let _ = T::deserialize(Fields(&mut fields));
     fields
 }
 
-/// Records the fields that a struct asks for.
+/// Records the fields that a struct requests.
 struct Fields<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Fields<'_> {
@@ -44,8 +44,8 @@ impl<'de> Deserializer<'de> for Fields<'_> {
     }
 }
 
-/// Rejects a table with an unknown key, and suggests the closest valid one. `name` is the
-/// name of the table, as in `roles.worker`; `None` for that of the file.
+/// Rejects a table with an unknown key, and suggests the closest valid key. `name` is the name of
+/// the table, as in `roles.worker`, or `None` for the table of the whole file.
 pub(super) fn check(
     table: &DeTable<'_>,
     valid: &[&str],

@@ -1,6 +1,6 @@
 //! The order in which sources of options override each other.
 
-/// The same options from several sources, each of which overrides those before it.
+/// The same options from several sources. Each source overrides those before it.
 pub(super) struct Layers<'a, T, const N: usize>(pub(super) [&'a T; N]);
 
 impl<T, const N: usize> Clone for Layers<'_, T, N> {
@@ -12,14 +12,14 @@ impl<T, const N: usize> Clone for Layers<'_, T, N> {
 impl<T, const N: usize> Copy for Layers<'_, T, N> {}
 
 impl<'a, T, const N: usize> Layers<'a, T, N> {
-    /// The value of an option: that of the last source that has one.
+    /// The value of an option in the last source that has one.
     pub(super) fn value<V>(self, option: impl Fn(&'a T) -> &'a Option<V>) -> Option<&'a V> {
         let mut sources = self.0.iter().rev();
         sources.find_map(|source| option(source).as_ref())
     }
 
-    /// The entries of a list or table: of all sources, in order, so that the last entry of a
-    /// key is the valid one.
+    /// The entries of a list or table from all sources, in order, so that the last entry of a key
+    /// applies.
     pub(super) fn entries<V: 'a>(
         self,
         option: impl Fn(&'a T) -> &'a Vec<V>,
@@ -27,7 +27,7 @@ impl<'a, T, const N: usize> Layers<'a, T, N> {
         self.0.into_iter().flat_map(option)
     }
 
-    /// Whether any source sets a switch.
+    /// Returns true if any source sets a switch.
     pub(super) fn any(self, option: impl Fn(&'a T) -> bool) -> bool {
         self.0.into_iter().any(option)
     }

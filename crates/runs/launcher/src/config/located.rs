@@ -1,10 +1,10 @@
-//! Values that know where they are written in `longshore.toml`.
+//! Values with their positions in `longshore.toml`.
 
 use std::{borrow::Borrow, cmp::Ordering, collections::BTreeMap, fmt, ops::Deref};
 
 use serde::{Deserialize, Deserializer};
 
-/// A value, and its position in the file that it comes from.
+/// A value and its position in its file.
 ///
 /// The position is only for error messages: comparisons ignore it.
 ///
@@ -17,7 +17,7 @@ use serde::{Deserialize, Deserializer};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Located<T> {
     value: T,
-    /// The offset in the text of the file, in bytes; `None` if it comes from elsewhere.
+    /// The offset in the text of the file, in bytes. `None` if the value is not from a file.
     offset: Option<usize>,
 }
 

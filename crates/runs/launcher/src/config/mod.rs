@@ -1,8 +1,8 @@
 //! `longshore.toml` and flags, merged into a [`RunSpec`].
 //!
-//! Raw values first: [`RunOptions`] and [`TaskOptions`] declare each option once, for the
-//! file ([`Settings`]) and for the command line ([`Flags`]). Then their meaning
-//! ([`resolve()`]). Nothing here reads the environment or the clock.
+//! [`RunOptions`] and [`TaskOptions`] declare each option once, for the file ([`Settings`]) and for
+//! the command line ([`Flags`]). [`resolve()`] interprets these raw values. Nothing here reads the
+//! environment or the clock.
 
 mod cluster;
 mod code_path;
@@ -78,9 +78,9 @@ pub use workload::{Schedule, Workload};
 pub const FILE: &str = "longshore.toml";
 /// The default image.
 pub const DEFAULT_IMAGE: &str = "python:3-slim";
-/// The published image that contains the program, for tasks whose images do not: the
-/// `launcher_image` when none is given. A release that publishes one is built with
-/// `LONGSHORE_PUBLISHED_IMAGE` set to its name; other builds have none.
+/// The published image that contains the program, for tasks whose images do not contain it. It is
+/// the default of `launcher_image`. A release build sets `LONGSHORE_PUBLISHED_IMAGE` to its name;
+/// other builds have no published image.
 pub const PUBLISHED_LAUNCHER_IMAGE: Option<&str> = option_env!("LONGSHORE_PUBLISHED_IMAGE");
 /// The default port of the first task.
 pub const DEFAULT_PORT: u16 = 8470;
@@ -90,11 +90,11 @@ pub const DEFAULT_PORT: u16 = 8470;
 pub struct RunSpec {
     /// The name that the user specified, or the folder's name.
     pub name: String,
-    /// The namespace; `None` for the default of the cluster.
+    /// The namespace. `None` for the default of the cluster.
     pub namespace: Option<String>,
     /// The roles.
     pub roles: Vec<RoleSpec>,
-    /// The first task's port; each further task has the next one.
+    /// The first task's port. Each further task uses the next port.
     pub port: u16,
     /// The URL of the store for bundles.
     pub store: Option<String>,
@@ -105,21 +105,21 @@ pub struct RunSpec {
     pub image_pull_policy: Option<String>,
     /// Names of Secrets with registry credentials.
     pub image_pull_secrets: Vec<String>,
-    /// The service account; without one the pods get no token.
+    /// The service account. Without a service account, the pods get no token.
     pub service_account: Option<String>,
     /// The Kueue LocalQueue that admits the run.
     pub queue: Option<String>,
     /// The number of times to restart failed tasks.
     pub retries: u32,
-    /// What happens when a task fails, how long it may take, and where it keeps checkpoints.
+    /// The settings for failed tasks, their time limits, and their checkpoints.
     pub restarts: Restarts,
     /// The maximum duration of the run.
     pub timeout: Option<Duration>,
     /// The maximum time until a task starts.
     pub start_timeout: Duration,
-    /// How long a task waits until its peers' names resolve.
+    /// The maximum time that a task waits until its peers' names resolve.
     pub peer_timeout: Duration,
-    /// How long to keep the objects after the run ends.
+    /// The time to keep the objects after the run ends.
     pub ttl: Option<Duration>,
     /// .gitignore patterns of files to exclude.
     pub ignore: Vec<String>,
@@ -133,53 +133,53 @@ pub struct RunSpec {
     pub note: Option<String>,
     /// The names of the metrics to read from log lines.
     pub metrics: Vec<String>,
-    /// The program and its arguments that the client runs when the run ends or waits.
+    /// The program that the client runs when the run ends or waits, with its arguments.
     pub notify: Vec<String>,
     /// The webhook that is called from the cluster.
     pub webhook: Option<WebhookSpec>,
     /// The user's annotations, added to every object.
     pub annotations: BTreeMap<String, String>,
-    /// Whether pods meet the Pod Security Standard `restricted`.
+    /// True if pods meet the Pod Security Standard `restricted`.
     pub restricted: bool,
-    /// Whether to pack and upload the folder.
+    /// True to pack and upload the folder.
     pub code: bool,
-    /// When to end a task because its GPUs are idle.
+    /// The limit for idle GPUs after which a task is ended.
     pub idle: Option<IdleLimit>,
-    /// The workload that the roles become.
+    /// The kind of workload for the roles.
     pub workload: Workload,
-    /// The combinations, each of which is a task of the only role, if the run is a sweep.
+    /// The combinations of a sweep, each of which is a task of the only role.
     pub sweep: Option<SweepSpec>,
-    /// Whether the task receives standard input, and whether it is a terminal.
+    /// The standard input of the task, which may be a terminal.
     pub input: Input,
-    /// The caller's environment, if the tasks run on this machine.
+    /// The environment of the invoking shell, if the tasks run on this machine.
     pub caller: Option<Caller>,
     /// The first files and folders that were excluded from the code.
     pub excluded: Vec<String>,
     /// Ports of tasks to forward to this machine while the run is followed.
     pub forward: Vec<Forward>,
-    /// How the tasks receive changes of the code, for `longshore dev`.
+    /// The settings for `longshore dev`, if tasks receive changes of the code.
     pub dev: Option<DevSpec>,
-    /// Where pods keep data that they fetch; `None` for a volume of each pod.
+    /// The cache for data that pods fetch. `None` for a volume of each pod.
     pub data_cache: Option<DataCacheSpec>,
-    /// How the pods get the data of roles.
+    /// The delivery of the roles' data to the pods.
     pub data: Vec<DataInfo>,
 }
 
-/// How the pods get the data of a source.
+/// The delivery of a source's data to the pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataInfo {
     /// The source.
     pub source: DataSource,
     /// The sha256 of the manifest.
     pub sha256: String,
-    /// How the pods get it.
+    /// The delivery.
     pub delivery: DataDelivery,
 }
 
-/// How the pods get data.
+/// The way in which the pods get data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DataDelivery {
-    /// In a folder of the node.
+    /// A folder of the node contains it.
     Folder(PathBuf),
     /// An init container downloads it.
     Fetched(PodList),
@@ -188,21 +188,21 @@ pub enum DataDelivery {
 /// The standard input of a run's only task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Input {
-    /// It has none.
+    /// The task has no input.
     #[default]
     None,
-    /// It is sent up to its end.
+    /// The client sends its input up to the end.
     Piped,
-    /// It is a terminal.
+    /// The input is a terminal.
     Terminal,
 }
 
-/// One role of a run.
+/// A role of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoleSpec {
     /// The role's name.
     pub name: String,
-    /// How many tasks it has.
+    /// The number of tasks.
     pub count: u32,
     /// The image.
     pub image: String,
@@ -212,20 +212,20 @@ pub struct RoleSpec {
     pub env: BTreeMap<String, String>,
     /// Quantities by `cpu`, `memory`, `gpu`, or full resource name.
     pub resources: BTreeMap<String, String>,
-    /// Further settings of its pods.
+    /// Further settings of the role's pods.
     pub pods: PodSpec,
-    /// Which files of its tasks to keep, if any.
+    /// The files of the role's tasks to keep, if any.
     pub outputs: Option<OutputRequest>,
-    /// The data of its tasks.
+    /// The data of the role's tasks.
     pub data: Vec<DataSpec>,
-    /// Whether it is a service role, which does not end by itself and is stopped when all
-    /// other roles have ended.
+    /// True for a service role, which does not end by itself and is stopped when all other roles
+    /// have ended.
     pub service: bool,
 }
 
 impl RoleSpec {
-    /// Paths in the folder of the code at which its tasks find data and volumes, and the paths
-    /// of these.
+    /// Paths in the folder of the code that lead to the data and volumes of the role's tasks, with
+    /// the paths of the targets.
     #[must_use]
     pub fn links(&self) -> BTreeMap<String, String> {
         let data = self.data.iter();
@@ -244,21 +244,21 @@ impl RunSpec {
             .fold(0, u32::saturating_add)
     }
 
-    /// Whether its tasks communicate with each other. Those of a sweep do not.
+    /// Returns true if the tasks communicate with each other. The tasks of a sweep do not.
     #[must_use]
     pub fn has_peers(&self) -> bool {
         self.sweep.is_none() && self.tasks() > 1
     }
 
-    /// The port on which the first task waits for the others, if all restart together: the one
-    /// after those of the tasks.
+    /// The port on which the first task waits for the others, if all tasks restart together: the
+    /// next port after the tasks' ports.
     #[must_use]
     pub fn restart_port(&self) -> u16 {
         let tasks = u16::try_from(self.tasks()).unwrap_or(u16::MAX);
         self.port.saturating_add(tasks)
     }
 
-    /// Whether files of tasks are to be kept.
+    /// Returns true if files of tasks are to be kept.
     #[must_use]
     pub fn has_outputs(&self) -> bool {
         self.roles.iter().any(|role| role.outputs.is_some())

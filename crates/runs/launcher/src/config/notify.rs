@@ -1,5 +1,5 @@
-//! The program that is run when a followed run ends: a program and its arguments, which no shell
-//! reads.
+//! The program that is run when a followed run ends: a program and its arguments, which are not
+//! passed to a shell.
 
 use super::{Command, ConfigError, Text, command, values::invalid_at};
 

@@ -1,5 +1,5 @@
-//! The options of a whole run, and, in `task_options`, those of its tasks: the one declaration
-//! of the keys of `longshore.toml` that are also flags of `longshore run`.
+//! The options of a whole run; `task_options` declares the options of its tasks. Both declare the
+//! keys of `longshore.toml` that are also flags of `longshore run`.
 //!
 //! A field's name is its key, and serde reads it from the file. With the feature `clap`, it
 //! is also a flag, and its doc comment is the flag's help. `display_order` orders the flags of

@@ -1,4 +1,4 @@
-//! Which files of tasks to keep.
+//! The files of tasks to keep.
 
 use std::time::Duration;
 

@@ -38,7 +38,7 @@ pub struct PodSpec {
     pub env_from: Vec<core::EnvFromSource>,
     /// The name of a PriorityClass.
     pub priority_class: Option<String>,
-    /// Whether the pods use the network of their node.
+    /// True if the pods use the network of their node.
     pub host_network: bool,
     /// The grace period between SIGTERM and SIGKILL.
     pub termination_grace: Option<Duration>,
@@ -48,9 +48,8 @@ pub struct PodSpec {
 }
 
 impl PodSpec {
-    /// Merges the settings of the file, which is in `folder`, of the flags, and of the role.
-    /// Here, a role overrides the flags, which apply to all roles. `env` are the variables
-    /// with sources.
+    /// Merges the settings of the file, which is in `folder`, of the flags, and of the role. A role
+    /// overrides the flags, which apply to all roles. `env` are the variables with sources.
     pub(super) fn resolve(
         settings: &Settings,
         flags: &Flags,
@@ -114,8 +113,8 @@ impl PodSpec {
     }
 }
 
-/// Whether the pods of a role use the network of their node. Each level of Pod Security except
-/// `privileged` forbids it.
+/// Returns true if the pods of a role use the network of their node. All levels of Pod Security
+/// except `privileged` forbid this.
 fn host_network(
     settings: &Settings,
     flags: &Flags,
@@ -152,8 +151,8 @@ fn node_selector<const N: usize>(
         .collect())
 }
 
-/// All volumes. On this machine, relative host folders are relative to the file or, for
-/// flags, to the current folder.
+/// All volumes. On this machine, relative host folders are relative to the file or, for flags, to
+/// the current folder.
 fn volumes(
     file: &TaskOptions,
     flags: &Flags,

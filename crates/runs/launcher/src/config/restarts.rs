@@ -1,5 +1,4 @@
-//! What happens when a task fails, how long it may take, and where it keeps its checkpoints, as
-//! options of a run.
+//! The options of a run for failed tasks, their time limits, and their checkpoints.
 
 use std::{
     collections::BTreeSet,
@@ -14,13 +13,13 @@ use super::{
 };
 use crate::restarts::{RunKey, TaskLimit, WarningSignal};
 
-/// How long a task may take to end after a signal, unless `termination_grace` is set.
+/// The time that a task may take to end after a signal, unless `termination_grace` is set.
 const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// What happens when a task fails, how long it may take, and where it keeps its checkpoints.
+/// The settings for failed tasks, their time limits, and their checkpoints.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restarts {
-    /// If a task that fails restarts all tasks: the key with which they recognize each other.
+    /// The key with which tasks recognize each other, if a failed task restarts all tasks.
     pub whole_run: Option<RunKey>,
     /// The exit codes after which a task is not restarted, sorted.
     pub no_retry_exit_codes: Vec<u8>,
@@ -67,14 +66,14 @@ pub(super) fn resolve(
 }
 
 impl Restarts {
-    /// How long a task of a role may take to end after a signal.
+    /// The time that a task of a role may take to end after a signal.
     #[must_use]
     pub fn grace(role: &RoleSpec) -> Duration {
         role.pods.termination_grace.unwrap_or(DEFAULT_GRACE)
     }
 }
 
-/// Whether a task that fails restarts all tasks.
+/// Returns true if a failed task restarts all tasks.
 fn restarts_all(
     restart: Option<&Text>,
     retries: u32,
@@ -164,7 +163,7 @@ fn task_limit<const N: usize>(
     }))
 }
 
-/// The folder of checkpoints must outlive the pods of all roles.
+/// Checks that the folder of checkpoints outlives the pods of all roles.
 fn check_folder(folder: &Text, roles: &[RoleSpec]) -> Result<(), ConfigError> {
     let path = Path::new(folder.as_str());
     let is_plain = path

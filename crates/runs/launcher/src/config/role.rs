@@ -15,9 +15,9 @@ use super::{
 
 /// The name of the only role if the configuration defines none.
 const ONLY_ROLE: &str = "main";
-/// The maximum length of a role name. With the run's name and an index, it fits a host name.
+/// The maximum length of a role name, so that it fits a host name with the run's name and an index.
 const ROLE_LENGTH: usize = 16;
-/// The maximum number of tasks of a role. Their indices fit a host name.
+/// The maximum number of tasks of a role, so that their indices fit a host name.
 const MOST_TASKS: u32 = 10_000;
 
 /// The roles with tasks, the leader first.
@@ -51,7 +51,7 @@ pub(super) fn resolve(settings: &Settings, flags: &Flags) -> Result<Vec<RoleSpec
     Ok(roles)
 }
 
-/// The names of roles, at the position of the first.
+/// The names of roles as one text, at the position of the first name.
 fn one_or_joined<'a>(first: &Text, names: impl Iterator<Item = &'a Text>) -> Text {
     let names: Vec<&str> = names.map(|name| name.as_str()).collect();
     first.replaced(names.join(", "))
@@ -131,7 +131,7 @@ fn role(
     })
 }
 
-/// The command of a role. One on the command line replaces it, except the own command of a
+/// The command of a role. A command on the command line replaces it, except the own command of a
 /// service role.
 fn command(
     name: &Text,

@@ -18,7 +18,7 @@ use super::{
 ///
 /// ```toml
 /// name = "mnist"                # default: the name of the folder
-/// namespace = "team-a"          # default: that of the context
+/// namespace = "team-a"          # default: the namespace of the context
 /// image = "python:3-slim"
 /// launcher_image = "…"          # an image with the program longshore, for images without it
 /// image_pull_policy = "IfNotPresent"
@@ -46,7 +46,7 @@ use super::{
 /// code = true
 /// allow_secrets = ["tests/key.pem"]  # include files that look like secrets
 /// cron = "0 3 * * *"            # run on a schedule, as a CronJob
-/// time_zone = "Europe/Berlin"   # of `cron`; default: that of the cluster
+/// time_zone = "Europe/Berlin"   # of `cron`; default: the time zone of the cluster
 /// concurrency_policy = "Forbid" # or Allow, Replace: if the previous run is still active
 /// sweep_file = "runs.csv"       # combinations of a sweep, instead of [sweep]
 /// samples = 20                  # random combinations of [sweep]
@@ -60,7 +60,7 @@ use super::{
 /// output_size_limit = "10Gi"    # of each task
 /// output_file_limit = 10000     # of each task
 /// outputs_claim = "results"     # PersistentVolumeClaim for them, instead of the store
-/// outputs_every = "10m"         # keep those of running tasks, too
+/// outputs_every = "10m"         # keep the outputs of running tasks, too
 /// note = "smaller batches"      # about the run; `longshore note` changes it
 /// webhook = "secret:team-slack/url"  # called from the cluster when the run ends or is stuck
 /// webhook_on = ["failed", "stuck"]   # and succeeded, cancelled
@@ -130,18 +130,18 @@ use super::{
 /// ```
 ///
 /// The keys of [`TaskOptions`] are also valid in a role: maps are merged, lists are extended,
-/// and other values of the role replace those of the run.
+/// and other values of the role replace the run's.
 ///
-/// Several structs read the same table, each its own keys: serde's `flatten` would lose the
-/// positions of the values.
+/// Several structs read the same table, each with its own keys, because serde's `flatten` would
+/// lose the positions of the values.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Settings {
-    /// The context to use; read by the program.
+    /// The context to use. Read by the program.
     pub cluster: Option<String>,
-    /// The kubeconfig file to use; read by the program.
+    /// The kubeconfig file to use. Read by the program.
     pub kubeconfig: Option<String>,
-    /// Clusters by name, for `--context`; read by the program.
+    /// Clusters by name, for `--context`. Read by the program.
     pub contexts: BTreeMap<String, ContextSettings>,
     /// Options of the whole run.
     #[serde(skip)]
@@ -161,13 +161,14 @@ pub struct Settings {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ContextSettings {
-    /// The context of the kubeconfig: by default NAME, or, with `kubeconfig`, its current context.
+    /// The context of the kubeconfig. Defaults to NAME, or, with `kubeconfig`, to its current
+    /// context.
     pub context: Option<String>,
-    /// The kubeconfig, as the key of the whole file.
+    /// The kubeconfig, like the key at the top level.
     pub kubeconfig: Option<String>,
-    /// The namespace of runs there; instead of the key of the whole file.
+    /// The namespace of runs in this context, instead of the key at the top level.
     pub namespace: Option<Text>,
-    /// The store of runs there; instead of the key of the whole file.
+    /// The store of runs in this context, instead of the key at the top level.
     pub store: Option<Text>,
 }
 
@@ -177,14 +178,14 @@ pub struct ContextSettings {
 pub struct RoleSettings {
     /// The number of tasks.
     pub count: Option<Located<u32>>,
-    /// Whether it is a service role.
+    /// True for a service role.
     pub service: Option<bool>,
-    /// Options of its tasks, which override those of all tasks.
+    /// Options of the role's tasks, which override the options of all tasks.
     #[serde(skip)]
     pub task: TaskOptions,
 }
 
-/// One of the structs that read the tables of roles.
+/// A struct that reads a part of the tables of roles.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Roles<T> {
@@ -198,7 +199,7 @@ impl Settings {
         keys_of_run()
     }
 
-    /// The settings for runs in a context: its namespace and store replace those of the file.
+    /// The settings for runs in a context, whose namespace and store replace the file's.
     #[must_use]
     pub fn in_context(&self, name: &str) -> Self {
         let mut settings = self.clone();
@@ -210,7 +211,7 @@ impl Settings {
         settings
     }
 
-    /// Parses the text of a `longshore.toml`; errors contain `path`.
+    /// Parses the text of a `longshore.toml`. Errors contain `path`.
     ///
     /// # Errors
     /// [`ConfigError::Syntax`] and [`ConfigError::UnknownKey`].
@@ -236,7 +237,7 @@ impl Settings {
     /// Reads `longshore.toml` in a folder. Without the file, all settings have defaults.
     ///
     /// # Errors
-    /// As [`Settings::parse`], and [`ConfigError::Read`].
+    /// The same as [`Settings::parse`], and [`ConfigError::Read`].
     pub fn load(folder: &Path) -> Result<Self, ConfigError> {
         Self::load_file(&folder.join(FILE), false)
     }
@@ -256,10 +257,10 @@ impl Settings {
         changed.cloned().collect()
     }
 
-    /// Reads a file. `required`: whether a missing file is an error.
+    /// Reads a file. If `required` is true, a missing file is an error.
     ///
     /// # Errors
-    /// As [`Settings::load`].
+    /// The same as [`Settings::load`].
     pub fn load_file(path: &Path, required: bool) -> Result<Self, ConfigError> {
         match read_text(path) {
             Ok(text) => Self::parse(&text, path),
@@ -334,7 +335,7 @@ fn syntax(mut error: toml::de::Error, source: &Source) -> ConfigError {
     }
 }
 
-/// Replaces Rust's integer types by ranges.
+/// Replaces Rust's integer types in a message by ranges.
 fn for_people(message: &str) -> String {
     message
         .replace("expected u8", "expected a number from 0 to 255")

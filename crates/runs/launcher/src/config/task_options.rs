@@ -1,4 +1,4 @@
-//! The options of tasks, declared as those of a run (see `options`).
+//! The options of tasks, declared like the options of a run (see `options`).
 
 #[cfg(feature = "clap")]
 use clap::builder::TypedValueParser as _;

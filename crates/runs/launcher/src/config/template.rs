@@ -28,7 +28,7 @@ pub enum Template {
 const FIELDS: [&str; 2] = ["metadata", "spec"];
 
 impl Template {
-    /// The template as in Kubernetes. `folder` is that of longshore.toml.
+    /// The template as JSON, as in Kubernetes. `folder` is the folder of longshore.toml.
     pub(super) fn to_json(&self, folder: Option<&Path>) -> Result<Value, ConfigError> {
         let fields: BTreeMap<Text, Value> = match self {
             Self::Table(table) => {
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Template {
     }
 }
 
-/// Unlike serde's untagged enums, it keeps the positions of the fields.
+/// Unlike serde's untagged enums, this visitor keeps the positions of the fields.
 struct TemplateVisitor;
 
 impl<'de> Visitor<'de> for TemplateVisitor {

@@ -12,15 +12,15 @@ use super::{ConfigError, Text, values::invalid_at};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Toleration {
-    /// The taint's key; `None` matches all taints.
+    /// The taint's key. `None` matches all taints.
     pub key: Option<Text>,
     /// `Equal` or `Exists`.
     pub operator: Option<Text>,
     /// The taint's value.
     pub value: Option<String>,
-    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`; `None` matches all effects.
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`. `None` matches all effects.
     pub effect: Option<Text>,
-    /// How many seconds a `NoExecute` taint is tolerated.
+    /// The time in seconds for which a `NoExecute` taint is tolerated.
     pub seconds: Option<u32>,
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{ConfigError, Located, Position, Text};
 
-/// The error for a value of the command line that breaks a rule.
+/// The error for a value of the command line that violates a rule.
 pub(super) fn invalid(
     what: impl Into<String>,
     value: impl Into<String>,
@@ -17,7 +17,7 @@ pub(super) fn invalid(
     invalid_at(what, &Located::from(value.into()), rule)
 }
 
-/// The error for a value that breaks a rule.
+/// The error for a value that violates a rule.
 pub(super) fn invalid_at<T: fmt::Display>(
     what: impl Into<String>,
     value: &Located<T>,
@@ -72,7 +72,8 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// Parses `90s`, `1h30m`, `7d`, or a number of seconds; `what` names the setting in errors.
+/// Parses `90s`, `1h30m`, `7d`, or a number of seconds. `what` is the name of the setting in
+/// errors.
 ///
 /// # Errors
 /// [`ConfigError::Value`] if it is not a duration, 0, or longer than 68 years.
@@ -80,7 +81,7 @@ pub fn duration(what: &str, text: &str) -> Result<Duration, ConfigError> {
     duration_at(what, &text.into())
 }
 
-/// As [`duration`], for a value with a position.
+/// Like [`duration`], but for a value with a position.
 pub(super) fn duration_at(what: &str, text: &Text) -> Result<Duration, ConfigError> {
     let error = || {
         let rule = "use a time such as 90s, 10m, 2h, 1h30m or 7d, above 0";
@@ -120,18 +121,18 @@ pub(super) fn duration_at(what: &str, text: &Text) -> Result<Duration, ConfigErr
 /// The unit of a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// CPUs, also parts of one.
+    /// CPUs, including fractions.
     Cpus,
     /// Memory.
     Memory,
     /// Storage.
     Storage,
-    /// Devices, which are not divided.
+    /// Devices, which cannot be divided.
     Devices,
 }
 
 impl Unit {
-    /// The unit of a resource of Kubernetes, or of the name `gpu`.
+    /// The unit of a resource of Kubernetes, or of `gpu`.
     pub(super) fn of(resource: &str) -> Self {
         match resource {
             "cpu" => Self::Cpus,
@@ -151,7 +152,7 @@ impl Unit {
     }
 }
 
-/// The smallest number of bytes that is not a mistake: memory comes in pages.
+/// The smallest plausible number of bytes, because memory is allocated in pages.
 const SMALLEST: f64 = 4096.0;
 
 /// Rejects a text that is not an amount of this unit.
@@ -178,8 +179,8 @@ pub(super) fn check_image(what: &str, image: Option<&Text>) -> Result<(), Config
     }
 }
 
-/// What to write instead of a text that is not an amount of this unit, such as `16GB`; `None` if it
-/// is one.
+/// The correction for a text that is not an amount of this unit, such as `16GB`. `None` if the text
+/// is an amount.
 fn quantity_rule(text: &str, unit: Unit) -> Option<String> {
     let compact: String = text.split_whitespace().collect();
     let begin = compact.find(|c: char| !c.is_ascii_digit() && c != '.');
@@ -208,13 +209,13 @@ fn too_small(bytes: f64, number: &str) -> String {
     format!("this is {bytes} bytes; write the unit, such as {number}Mi or {number}Gi")
 }
 
-/// What to write instead of an amount of storage that is not a whole number of bytes.
+/// The correction for an amount of storage that is not a whole number of bytes.
 pub(crate) fn fraction_rule(text: &str) -> Option<String> {
     text.parse::<Quantity>().ok()?;
     quantity_rule(text, Unit::Storage)
 }
 
-/// How Kubernetes writes a number of bytes with this suffix.
+/// The notation of Kubernetes for a number of bytes with this suffix.
 fn bytes_rule(number: &str, suffix: &str) -> Option<String> {
     let unit = suffix.to_ascii_uppercase();
     let unit = unit.strip_suffix('B').unwrap_or(&unit);
@@ -263,7 +264,7 @@ mod tests {
     #[test]
     fn amounts_have_the_unit_of_their_resource() {
         let ok = ["", "", ""];
-        // Texts, and what the rules for CPUs, bytes and devices contain.
+        // Texts, and parts of the expected rules for CPUs, bytes and devices.
         let cases = [
             ("2", ["", "2Mi or 2Gi", ""]),
             ("500m", ["", "500Mi (powers of 1024)", "whole number"]),

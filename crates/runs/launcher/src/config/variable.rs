@@ -32,7 +32,7 @@ pub struct VariableSource {
     pub secret: Option<Text>,
     /// The name of a ConfigMap.
     pub config_map: Option<Text>,
-    /// The key in it; defaults to the name of the variable.
+    /// The key in the Secret or ConfigMap. Defaults to the name of the variable.
     pub key: Option<String>,
     /// A field of the pod, as in `spec.nodeName`.
     pub field: Option<String>,
@@ -88,7 +88,7 @@ impl<'de> Deserialize<'de> for Variable {
     }
 }
 
-/// Unlike serde's untagged enums, it keeps the positions of the values in a source.
+/// Unlike serde's untagged enums, this visitor keeps the positions of the values in a source.
 struct VariableVisitor;
 
 impl<'de> Visitor<'de> for VariableVisitor {

@@ -36,7 +36,7 @@ pub struct Volume {
     pub empty: Option<Text>,
     /// A folder within the volume.
     pub sub_path: Option<String>,
-    /// Whether it is read-only.
+    /// True if the volume is mounted read-only.
     pub read_only: bool,
 }
 
@@ -117,8 +117,8 @@ pub(super) struct Mounted {
     pub(super) links: BTreeMap<String, String>,
 }
 
-/// Volumes with their mounts; the last mount at a path wins. A volume in the folder of the code
-/// is mounted elsewhere, because this folder is made after the mounts.
+/// Volumes with their mounts. The last mount at a path applies. A volume in the folder of the code
+/// is mounted elsewhere, because this folder is created after the mounts.
 pub(super) fn to_kubernetes(
     volumes: impl IntoIterator<Item = Volume>,
 ) -> Result<Mounted, ConfigError> {

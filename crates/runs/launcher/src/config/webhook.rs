@@ -12,9 +12,9 @@ use crate::{
     webhook::{WebhookFormat, WebhookState},
 };
 
-/// How long a task may wait before the run is stuck, by default.
+/// The default time that a task may wait before the run is stuck.
 const DEFAULT_STUCK_AFTER: Duration = Duration::from_secs(120);
-/// The key of a Secret, by default.
+/// The default key of a Secret.
 const DEFAULT_KEY: &str = "url";
 /// The longest key of a Secret.
 const LONGEST_KEY: usize = 253;
@@ -22,15 +22,15 @@ const LONGEST_KEY: usize = 253;
 /// The webhook of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookSpec {
-    /// Its URL.
+    /// The URL of the webhook.
     pub url: WebhookUrl,
     /// The form of the message.
     pub format: WebhookFormat,
-    /// The states about which it is called.
+    /// The states in which the webhook is called.
     pub on: Vec<WebhookState>,
-    /// How long a task may wait before the run is stuck.
+    /// The time that a task may wait before the run is stuck.
     pub stuck_after: Duration,
-    /// The service account of the pod that calls it; `None` for one of its own.
+    /// The service account of the pod that calls the webhook. `None` to create one.
     pub account: Option<String>,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn resolve<const N: usize>(
 
 fn url(text: &Text) -> Result<WebhookUrl, ConfigError> {
     let Some(secret) = text.strip_prefix("secret:") else {
-        // The URL may be a secret.
+        // The error must not contain the URL, which may be secret.
         let checked = check_url(text);
         checked.map_err(|rule| {
             let rule = format!("{rule}, or secret:NAME/KEY for a key of a Secret");

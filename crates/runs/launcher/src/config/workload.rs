@@ -1,21 +1,21 @@
-//! The workload that the roles become in the cluster: Jobs, a JobSet, or CronJobs.
+//! The kind of workload in the cluster for the roles: Jobs, a JobSet, or CronJobs.
 
 use longshore_model::schedule;
 
 use super::{ConfigError, Flags, RoleSpec, Settings, Text, layers::Layers, values::invalid_at};
 use crate::store::Store;
 
-/// The workload that the roles become in the cluster.
+/// The kind of workload in the cluster for the roles.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Workload {
-    /// One Job per role.
+    /// A Job for each role.
     #[default]
     Jobs,
-    /// One JobSet, which creates their Jobs. It stops service roles when the others have
-    /// succeeded, and all roles when one has failed, also without a following client.
+    /// A JobSet, which creates the Jobs of all roles. It stops service roles when the others have
+    /// succeeded, and all roles when one has failed, even if no client follows the run.
     JobSet,
-    /// One CronJob per role, which creates Jobs on a schedule.
+    /// A CronJob for each role, which creates Jobs on a schedule.
     Scheduled(Schedule),
 }
 
@@ -24,10 +24,10 @@ pub enum Workload {
 pub struct Schedule {
     /// The schedule in cron syntax: `0 3 * * *`.
     pub cron: String,
-    /// The time zone of `cron`; defaults to that of the cluster.
+    /// The time zone of `cron`. Defaults to the cluster's time zone.
     pub time_zone: Option<String>,
-    /// `Forbid`, `Allow` or `Replace`: what happens when a run is due while the previous one
-    /// is still active.
+    /// `Forbid`, `Allow` or `Replace`: the policy for a run that is due while the previous one is
+    /// still active.
     pub concurrency_policy: String,
 }
 

@@ -18,9 +18,10 @@ use crate::{
     task_logs::{self, Evidence, KeptLogs, MissingLog, MissingReason, RunLogs, TaskLog},
 };
 
-/// The timeout of a list: the run is followed afterwards.
+/// The timeout of a list. The run is followed only afterwards.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a list is used again: many attempts may be found missing at the same time.
+/// The time for which a list is used again, because many attempts may be found missing at the same
+/// time.
 const LIST_AGE: Duration = Duration::from_millis(500);
 
 /// The logs of deleted pods.
@@ -34,17 +35,17 @@ pub(super) struct DeletedLogs {
     is_unavailable: bool,
     /// The attempts whose logs are read.
     attempts: BTreeSet<(Task, u32)>,
-    /// The UIDs of their pods.
+    /// The UIDs of the pods of these attempts.
     uids: BTreeSet<String>,
 }
 
 /// An attempt whose pod was deleted before it was seen.
 pub(super) enum Unseen {
-    /// Its log is to be read.
+    /// The log is to be read.
     Log(TaskLog),
-    /// It wrote nothing, or its log is already read.
+    /// The attempt wrote nothing, or its log is already read.
     Nothing,
-    /// Its log is gone.
+    /// The log is gone.
     Gone,
 }
 
@@ -68,9 +69,9 @@ impl DeletedLogs {
         self.owners.extend(controller);
     }
 
-    /// Finds the logs of the run, whose objects are these.
+    /// Finds the logs of the run with these objects.
     pub(super) async fn find(&mut self, pods: &[PodFacts], jobs: &[JobEvidence]) -> RunLogs {
-        // A run that is about to be created has none.
+        // A run that is about to be created has no logs.
         if self.is_unavailable || jobs.is_empty() {
             return RunLogs::default();
         }
@@ -113,7 +114,7 @@ impl DeletedLogs {
                 self.is_unavailable = true;
                 None
             }
-            // What is missing is reported.
+            // The caller reports the missing logs.
             Ok(Err(error)) => {
                 tracing::warn!(%error, "the logs of deleted pods cannot be listed");
                 None
@@ -147,7 +148,7 @@ impl DeletedLogs {
     }
 }
 
-/// The cause to report for a missing log; `None` if nothing is lost, or the loss is reported
+/// The cause to report for a missing log. `None` if nothing is lost, or if the loss is reported
 /// when a later attempt is seen.
 pub(super) fn gap(missing: &MissingLog) -> Option<GapCause> {
     match (&missing.reason, missing.attempt) {

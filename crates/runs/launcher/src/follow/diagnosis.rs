@@ -1,4 +1,5 @@
-//! Queries the cluster for why tasks wait or failed: events and nodes, which are not watched.
+//! Queries the cluster for the causes of waiting or failed tasks: events and nodes, which are not
+//! watched.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// The timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// When to query.
+/// The schedule of queries.
 #[derive(Debug)]
 struct Schedule {
     last: Option<Instant>,
@@ -31,7 +32,7 @@ impl Schedule {
             .is_none_or(|last| now.duration_since(last) >= self.interval)
     }
 
-    /// Records a query. Returns whether it is the first.
+    /// Records a query. Returns true if it is the first.
     fn record(&mut self, now: Instant) -> bool {
         let is_first = self.last.is_none();
         self.last = Some(now);
@@ -60,7 +61,7 @@ impl Diagnosis {
         }
     }
 
-    /// Whether a query may be started.
+    /// Returns true if a query may be started.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.pending.is_empty() && self.schedule.is_due(now)
     }
@@ -69,7 +70,7 @@ impl Diagnosis {
     pub(super) fn start(&mut self, cluster: &Cluster, run: &Run, now: Instant) {
         let query = Query {
             warnings: true,
-            // There may be many nodes, and they rarely change: list them once.
+            // List the nodes only once, because there may be many, and they rarely change.
             nodes: self.schedule.record(now),
             quotas: false,
         };
@@ -79,7 +80,7 @@ impl Diagnosis {
         });
     }
 
-    /// The evidence from the cluster, once a query got an answer. Cancel-safe.
+    /// The evidence from the cluster, once a query was answered. Cancel-safe.
     pub(super) async fn answer(&mut self) -> ClusterEvidence {
         loop {
             match self.pending.join_next().await {
@@ -92,7 +93,7 @@ impl Diagnosis {
 }
 
 /// Queries the evidence that makes the explanation of a decided outcome more specific. `None` if
-/// there are none, or if the cluster does not answer.
+/// the cause needs no evidence, or if the cluster does not answer.
 pub(super) async fn cluster_evidence(
     cluster: &Cluster,
     run: &Run,

@@ -4,25 +4,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the logs that belong to the outcome, and those of pods that have ended, may be silent
-/// before the outcome is reported without them.
+/// The maximum time without progress of the logs that belong to the outcome, and of the logs of
+/// ended pods, before the outcome is reported without them.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The logs of other tasks, which go on, are read until they have been silent for this long.
+/// The logs of other tasks, which continue, are read until they have been silent for this time.
 const QUIET_PERIOD: Duration = Duration::from_secs(1);
-/// The maximum time to read them.
+/// The maximum time to read the logs of other tasks.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is known of the log readers.
+/// The state of the log readers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reading {
-    /// A counter that increases while they make progress.
+    /// A counter that increases while the readers make progress.
     pub(super) progress: u64,
-    /// Whether they wait for the receiver of the events.
+    /// True if the readers wait for the receiver of the events.
     pub(super) is_blocked: bool,
-    /// Whether a log is being read that belongs to the outcome, or that has an end because its pod
-    /// has ended.
+    /// True if a log is being read that belongs to the outcome, or whose pod has ended.
     pub(super) evidence: bool,
-    /// Whether any log is being read.
+    /// True if any log is being read.
     pub(super) any: bool,
 }
 
@@ -33,7 +32,7 @@ pub(super) enum Drained {
     Reading,
     /// The end can be reported.
     Done {
-        /// Whether the remaining readers are silent, and so have delivered everything.
+        /// True if the remaining readers are silent, and so have delivered everything.
         is_quiet: bool,
     },
 }
@@ -41,10 +40,10 @@ pub(super) enum Drained {
 /// The state since the outcome was decided.
 #[derive(Debug)]
 pub(super) struct Drain {
-    /// Since when the readers have made no progress, and their progress at that time.
+    /// The time since which the readers have made no progress, and their progress at that time.
     quiet_since: Instant,
     progress: u64,
-    /// When the logs that belong to the outcome had been read.
+    /// The time when the logs that belong to the outcome had been read.
     evidence_read_at: Option<Instant>,
 }
 
@@ -83,7 +82,8 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(100);
 
-    /// Checks every 100 ms. Returns how long it takes, and whether the readers are then silent.
+    /// Checks every 100 ms. Returns the time until the end, and true if the readers are then
+    /// silent.
     fn drain(reading: impl Fn(Duration) -> Reading) -> (Duration, bool) {
         let begin = Instant::now();
         let mut drain = Drain::new(0, begin);

@@ -11,7 +11,7 @@ use longshore_diagnosis::{
 };
 use serde::{Serialize, Serializer};
 
-/// An event of a run. In JSON, an object whose `event` names the variant.
+/// An event of a run. In JSON, an object whose `event` is the name of the variant.
 ///
 /// ```
 /// use longshore_launcher::{Event, follow::LogLine, names::Task};
@@ -29,7 +29,7 @@ use serde::{Serialize, Serializer};
 pub enum Event {
     /// The progress of the roles, whenever it changes.
     Progress(Progress),
-    /// Something blocks a task, or the cluster does not answer. It may resolve.
+    /// Something blocks a task, or the cluster does not answer. The problem may resolve.
     Waiting(Explanation),
     /// A task failed, and its Job restarts it.
     Retry(Retry),
@@ -37,7 +37,7 @@ pub enum Event {
     Log(LogLine),
     /// Lines of a task's log are missing before the next one.
     Gap(LogGap),
-    /// The end of the run. The last event.
+    /// The end of the run. This is the last event.
     Finished(Outcome),
 }
 
@@ -52,10 +52,10 @@ pub struct LogLine {
     /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The init container that wrote it, if it was not the command.
+    /// The init container that wrote the line, if the command did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// When the node received it.
+    /// The time when the node received the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
     /// The line without its newline. Invalid UTF-8 is replaced.
@@ -68,7 +68,7 @@ pub struct Unfinished {
     /// The task.
     #[serde(flatten)]
     pub task: Task,
-    /// The init container that writes it, if it is not the command.
+    /// The init container that writes the line, if the command does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// The text since the last carriage return.
@@ -81,28 +81,28 @@ pub struct Unfinished {
 pub struct LogGap {
     /// The task.
     pub task: Task,
-    /// The init container that wrote them, if it was not the command.
+    /// The init container that wrote the lines, if the command did not.
     pub container: Option<String>,
     /// The number of the attempt of the task, from 1.
     pub attempt: u32,
-    /// The time of the last line before the gap; `None` when there is none.
+    /// The time of the last line before the gap. `None` if there is no such line.
     pub from: Option<Timestamp>,
-    /// The time of the first line after it; `None` if there is none.
+    /// The time of the first line after the gap. `None` if there is no such line.
     pub to: Option<Timestamp>,
     /// The number of missing bytes. Kubernetes does not report it, so this is `None`.
     pub bytes: Option<u64>,
-    /// Why they were not delivered.
+    /// The reason why the lines were not delivered.
     pub cause: GapCause,
 }
 
-/// Why lines of a log were not delivered.
+/// The reason why lines of a log were not delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum GapCause {
     /// The node rotated the log while it was not being read, or was read too slowly.
     Rotated,
-    /// The pod was deleted, and its log with it.
+    /// The pod was deleted, together with its log.
     PodDeleted,
     /// The cluster has removed the log to limit its disk space.
     Removed,
@@ -142,7 +142,7 @@ impl Serialize for LogGap {
 }
 
 impl fmt::Display for LogGap {
-    /// `lines between A and B may be missing: the log was rotated ...`. Names the attempt if the
+    /// `lines between A and B may be missing: the log was rotated ...`. Contains the attempt if the
     /// pod is gone, because another pod of the task may follow.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if matches!(self.cause, GapCause::PodDeleted | GapCause::Removed) {
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use longshore_diagnosis::{explain::Cause, outcome::Ending};
 
-    /// Where its kind stands in the list.
+    /// The position of the event's kind in the list.
     fn place(event: &Event) -> usize {
         match event {
             Event::Progress(_) => 0,

@@ -1,4 +1,4 @@
-//! Pods whose command has ended, beside a container that goes on: when to end them. Pure.
+//! Decides when to end pods whose command has ended while another container is still running. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,17 +7,17 @@ use std::{
 
 use tokio::time::Instant;
 
-/// Since when pods linger, by their UIDs, and which of them were ended.
+/// The times since which pods linger, by their UIDs, and the pods that were ended.
 #[derive(Debug, Default)]
 pub(super) struct Lingering {
     since: BTreeMap<String, Instant>,
     ended: BTreeSet<String>,
-    /// True if the server refuses to end them.
+    /// True if the server refuses to delete the pods.
     pub(super) is_refused: bool,
 }
 
 impl Lingering {
-    /// Updates the pods that linger.
+    /// Updates the lingering pods.
     pub(super) fn see<'a>(&mut self, uids: impl Iterator<Item = &'a str>, now: Instant) {
         let uids: BTreeSet<&str> = uids.collect();
         self.since.retain(|uid, _| uids.contains(uid.as_str()));
@@ -28,12 +28,12 @@ impl Lingering {
         }
     }
 
-    /// Returns true if pods linger that were not ended yet.
+    /// Returns true if there are lingering pods that were not ended yet.
     pub(super) fn is_any(&self) -> bool {
         !self.since.is_empty()
     }
 
-    /// The pods that have lingered for this long. Each is returned once.
+    /// The pods that have lingered for this time. Each is returned once.
     pub(super) fn take_due(&mut self, limit: Duration, now: Instant) -> BTreeSet<String> {
         let since = self.since.iter();
         let due = since.filter(|(_, since)| now.duration_since(**since) >= limit);
@@ -58,7 +58,7 @@ mod tests {
         assert!(pods.take_due(LIMIT, begin + LIMIT).contains("a"));
         pods.see(["a", "b"].into_iter(), begin + LIMIT);
         assert!(pods.is_any());
-        // This one has ended by itself.
+        // The pod `b` has ended by itself.
         pods.see(["a"].into_iter(), begin + LIMIT);
         assert!(!pods.is_any() && pods.take_due(LIMIT, begin + LIMIT * 9).is_empty());
     }

@@ -1,5 +1,5 @@
-//! State that log readers share with the follower: their progress, whether the cluster
-//! answers, and unfinished lines.
+//! State that log readers share with the follower: their progress, outages of the cluster, and
+//! unfinished lines.
 
 use std::{
     collections::BTreeMap,
@@ -20,23 +20,23 @@ const PROBES: usize = 8;
 /// The number of bytes of an unfinished line to keep.
 const UNFINISHED_BYTES: usize = 4096;
 
-/// A container's log: its task and, if it is not the command's, the container.
+/// A container's log: its task and, unless it is the command's container, the container's name.
 pub(super) type Source = (Task, Option<String>);
 
-/// Shared by the readers of a run's logs.
+/// State that the readers of a run's logs share.
 #[derive(Debug)]
 pub(super) struct Liveness {
     progress: AtomicU64,
     gaps: AtomicU32,
-    /// Since when the cluster has not answered.
+    /// The time since which the cluster has not answered.
     away: Mutex<Option<Instant>>,
-    /// `None` if they are not requested.
+    /// The unfinished lines. `None` if they are not requested.
     unfinished: Option<Mutex<BTreeMap<Source, String>>>,
     pub(super) probes: Semaphore,
 }
 
 impl Liveness {
-    /// `unfinished`: keep unfinished lines.
+    /// Creates the state. `unfinished`: true to keep unfinished lines.
     pub(super) fn new(unfinished: bool) -> Self {
         Self {
             progress: AtomicU64::new(0),
@@ -67,7 +67,7 @@ impl Liveness {
         self.gaps.load(Ordering::Relaxed)
     }
 
-    /// Records whether the cluster answered.
+    /// Records that the cluster answered a request, or did not.
     pub(super) fn record_answer(&self, answered: bool) {
         let mut away = lock(&self.away);
         match answered {
@@ -78,7 +78,7 @@ impl Liveness {
         }
     }
 
-    /// How long the cluster has not answered.
+    /// The duration of the current outage, or zero.
     pub(super) fn away(&self) -> Duration {
         lock(&self.away).map_or(Duration::ZERO, |since| since.elapsed())
     }

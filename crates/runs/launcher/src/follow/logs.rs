@@ -20,7 +20,7 @@ pub(super) struct Container {
     /// The number of the pod's attempt of the task, from 1.
     pub(super) attempt: u32,
     pub(super) name: String,
-    /// Whether it is the container of the command.
+    /// True for the container of the command.
     pub(super) is_main: bool,
 }
 
@@ -31,9 +31,9 @@ struct LogEnd {
     last_line: Option<String>,
 }
 
-/// The readers, and what they have read.
+/// The readers, and the results of their reading.
 pub(super) struct Logs {
-    /// `None` if logs are not read.
+    /// The context of the readers. `None` if logs are not read.
     context: Option<ReaderContext>,
     readers: JoinSet<LogEnd>,
     /// Logs that are being read, by pod and container, with the numbers of their attempts.
@@ -114,7 +114,7 @@ impl Logs {
                     self.last_lines.insert(end.uid, line);
                 }
             }
-            // It panicked: its log counts as silent.
+            // The reader panicked, so its log counts as silent.
             Some(Err(_)) => {}
             None => std::future::pending().await,
         }
@@ -125,18 +125,18 @@ impl Logs {
         self.last_lines.get(uid).map(String::as_str)
     }
 
-    /// Whether a log is being read.
+    /// Returns true if a log is being read.
     pub(super) fn is_any_open(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Whether a log of one of these pods is being read.
+    /// Returns true if a log of one of these pods is being read.
     pub(super) fn is_any_open_of(&self, pods: &BTreeSet<String>) -> bool {
         self.open.keys().any(|(uid, _)| pods.contains(uid))
     }
 
-    /// Returns true if a log of a pod that has ended is being read: it has an end, so silence does not
-    /// mean that all of it was read.
+    /// Returns true if a log of an ended pod is being read. Such a log has an end, so silence does
+    /// not mean that all of it was read.
     pub(super) fn is_any_open_of_ended(&self) -> bool {
         self.open.keys().any(|(uid, _)| self.has_ended(uid))
     }
@@ -146,7 +146,8 @@ impl Logs {
         self.over.get(uid).is_some_and(|over| *over.borrow())
     }
 
-    /// Whether logs are read from their beginning, so that lines of earlier attempts are missing.
+    /// Returns true if logs are read from their beginning, so that unread lines of earlier attempts
+    /// are missing.
     pub(super) fn is_whole(&self) -> bool {
         let context = self.context.as_ref();
         context.is_some_and(|context| context.tail.is_none() && context.since.is_none())

@@ -31,7 +31,7 @@ pub use event::{Event, GapCause, LogGap, LogLine, Unfinished};
 use liveness::Liveness;
 pub use watched::Watched;
 
-/// Why a run can no longer be followed.
+/// The reason why a run can no longer be followed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -45,19 +45,19 @@ pub enum Error {
     Closed,
 }
 
-/// How to follow a run.
+/// Options for following a run.
 #[derive(Debug, Clone)]
 pub struct FollowOptions {
     /// Read the tasks' logs.
     pub logs: bool,
-    /// The number of existing lines of each task's log to begin with; `None` for all.
+    /// The number of existing lines of each task's log to begin with. `None` for all.
     pub tail: Option<u64>,
-    /// Begin with the lines that the nodes received at this time or later; `None` for all.
+    /// Begin with the lines that the nodes received at this time or later. `None` for all.
     /// Kubernetes compares whole seconds, so earlier lines of that second may be included.
     pub since: Option<Timestamp>,
-    /// Stop the remaining tasks when the outcome is decided: the other tasks when one failed,
-    /// and the service roles when all others have ended. Also ends pods whose command has ended
-    /// beside another container that does not end.
+    /// Stop the remaining tasks when the outcome is decided: the other tasks when one failed, and
+    /// the service roles when all others have ended. Also ends pods whose command has ended while
+    /// another container does not end.
     pub stop: bool,
     /// The maximum time until a task starts.
     pub start_timeout: Duration,
@@ -109,7 +109,7 @@ impl Follow {
         Watched::open(cluster, run).await?.follow(&options)
     }
 
-    /// The next event; `None` after the last. Cancel-safe: no event is lost.
+    /// The next event, or `None` after the last. Cancel-safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<Event, Error>> {
         self.events.recv().await
     }

@@ -6,11 +6,11 @@ use longshore_client::Error;
 use longshore_diagnosis::explain::{Cause, Explanation};
 use tokio::time::Instant;
 
-/// How long a cluster may be unreachable before a request fails.
+/// The time that a cluster may be unreachable before a request fails.
 const UNREACHABLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The interval between attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
-/// How long the cluster may be unreachable before this is reported.
+/// The time that a cluster may be unreachable before this is reported.
 const REPORT_DELAY: Duration = Duration::from_secs(5);
 
 /// Repeats a request while the cluster is unreachable, for up to a minute.
@@ -30,12 +30,12 @@ where
     }
 }
 
-/// Whether a request is repeated that failed this long after the first attempt.
+/// Returns true if a request that failed this long after the first attempt is repeated.
 fn is_retried(error: &Error, elapsed: Duration) -> bool {
     error.is_unreachable() && elapsed < UNREACHABLE_TIMEOUT
 }
 
-/// Whether the current outage was reported.
+/// True if the current outage was reported.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     is_reported: bool,

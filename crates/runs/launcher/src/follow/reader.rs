@@ -23,25 +23,25 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
 /// The number of failed attempts to read the log of an ended pod.
 const ATTEMPTS: u32 = 8;
-/// How long to wait for an unreachable server, for example during a restart, to read the log
-/// of an ended pod.
+/// The maximum time to wait for an unreachable server, for example during a restart, to read the
+/// log of an ended pod.
 const AWAY: Duration = Duration::from_secs(120);
 /// A connection that is silent for this long may be dead.
 const SILENT: Duration = Duration::from_secs(300);
-/// The same for ended pods.
+/// The same timeout for ended pods.
 const SILENT_AT_THE_END: Duration = Duration::from_secs(2);
-/// How far a reader may lag behind, and how long it may wait for queue capacity, before it
-/// checks whether the node has rotated the log.
+/// The delay after which a reader checks for a rotation of the log: the time that it lags behind,
+/// or waits for queue capacity.
 const BEHIND: Duration = Duration::from_secs(1);
 /// The interval of these checks. A kubelet checks log sizes every 10 s, but after a slow
 /// compression it may rotate twice in a row.
 const PROBE_INTERVAL: Duration = Duration::from_millis(500);
 /// The timeout of the query for the first lines of the current file.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How many bytes of the file are requested: two lines of usual length.
+/// The number of bytes to request from the file: two lines of usual length.
 const PROBE_BYTES: u64 = 4096;
 
-/// What all readers of a run have in common.
+/// The context that all readers of a run share.
 #[derive(Debug, Clone)]
 pub(super) struct ReaderContext {
     /// The pods of the run's namespace.
@@ -61,9 +61,9 @@ pub(super) struct Reader {
     /// The number of the pod's attempt of the task, from 1.
     pub(super) attempt: u32,
     pub(super) container: String,
-    /// Whether it is the container of the command.
+    /// True for the container of the command.
     pub(super) is_main: bool,
-    /// Whether the pod has ended.
+    /// True once the pod has ended.
     pub(super) over: watch::Receiver<bool>,
 }
 
@@ -84,24 +84,24 @@ enum Read {
 struct Progress {
     lines: Lines,
     last: Option<String>,
-    /// Whether a line has arrived on the current connection.
+    /// True if a line has arrived on the current connection.
     heard: bool,
-    /// Whether the last connection ended properly, with all data written by then.
+    /// True if the last connection ended properly, with all data written until then.
     ended: bool,
     /// The smallest difference between this clock and the node's, in milliseconds.
     skew: Option<i64>,
-    /// When the first lines of the current file were last queried.
+    /// The time when the first lines of the current file were last queried.
     probed: Instant,
-    /// Whether they were read after the pod ended, so that they belong to the last file.
+    /// True if these lines were read after the pod ended, so that they belong to the last file.
     knows_last: bool,
 }
 
 impl Reader {
     /// Reads to the end and returns the last line.
     ///
-    /// The end of a stream does not show whether the log or the connection has ended. So the
-    /// log is complete only if it was requested after the pod ended, and then read to the
-    /// end. Otherwise a gap is reported.
+    /// The end of a stream may be the end of the log or of the connection. So the log is complete
+    /// only if it was requested after the pod ended, and then read to the end. Otherwise a gap is
+    /// reported.
     pub(super) async fn read(mut self) -> Option<String> {
         let mut progress = Progress {
             lines: match (self.context.since, self.context.tail) {
@@ -137,7 +137,7 @@ impl Reader {
             }
             match read {
                 Read::ReceiverDropped => break,
-                // Before that, the node may not know its pods yet.
+                // Only after the pod has ended. Before that, the node may not know the pod yet.
                 Read::NotFound if was_over => {
                     if !progress.ended {
                         self.give_up(GapCause::PodDeleted, &mut progress).await;
@@ -146,7 +146,7 @@ impl Reader {
                 }
                 Read::Ended if was_over => {
                     let rest = progress.lines.finish();
-                    // The receiver was dropped: there is nothing left to do.
+                    // The receiver was dropped, so there is nothing left to do.
                     let _ = self.tell(rest, &mut progress).await;
                     break;
                 }
@@ -235,7 +235,7 @@ impl Reader {
         follow: bool,
     ) -> Option<Result<Bytes, ()>> {
         if !follow {
-            // Buffered data does not have to wait.
+            // Buffered data does not need to wait.
             return stream.next().await.map(|piece| piece.map_err(|_| ()));
         }
         let limit = async {
@@ -280,8 +280,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Sends an event when the queue has capacity. A reader that waits long cannot see log
-    /// rotations meanwhile, so it queries the node.
+    /// Sends an event when the queue has capacity. A reader that waits for a long time cannot see
+    /// log rotations meanwhile, so it queries the node.
     async fn send(&self, event: Event, progress: &mut Progress) -> Result<(), ()> {
         if let Ok(permit) = self.context.events.try_reserve() {
             permit.send(Ok(event));
@@ -333,7 +333,7 @@ impl Reader {
     async fn give_up(&self, cause: GapCause, progress: &mut Progress) {
         self.context.liveness.record_gap();
         let gap = self.gap((progress.lines.last(), None), cause);
-        // The receiver was dropped: there is nothing left to do.
+        // The receiver was dropped, so there is nothing left to do.
         let _ = self.send(Event::Gap(gap), progress).await;
     }
 
@@ -356,8 +356,8 @@ impl Reader {
 }
 
 impl Progress {
-    /// Whether lines arrive much later than they were written. The clocks may differ, so the
-    /// smallest observed delay counts as zero.
+    /// Returns true if lines arrive much later than they were written. The clocks may differ, so
+    /// the smallest observed delay counts as zero.
     fn is_behind(&mut self) -> bool {
         let Some(last) = self.lines.last() else {
             return false;

@@ -1,5 +1,6 @@
-//! Lists the objects of a run before its end is decided, because its watches may lag behind: a task
-//! that is given up may have started, a Job may fail for a pod that is not seen yet.
+//! Lists the objects of a run before its end is decided, because its watches may lag behind. For
+//! example, a task that is given up may have started, or a Job may fail because of a pod that is
+//! not seen yet.
 
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Recheck {
         self.is_requested = true;
     }
 
-    /// Whether a list was requested. Resets the request.
+    /// Returns true if a list was requested. Resets the request.
     pub(super) fn take_request(&mut self) -> bool {
         std::mem::take(&mut self.is_requested)
     }
@@ -56,9 +57,9 @@ impl Recheck {
 /// The answer to the request for a list.
 pub(super) enum Answer {
     Listed(Listed),
-    /// The permission to list was withdrawn: only the watches are left.
+    /// The permission to list was withdrawn, so only the watches are left.
     Forbidden,
-    /// The cluster does not answer, or reports that it cannot.
+    /// The cluster does not answer, or reports that it is unavailable.
     Away,
 }
 

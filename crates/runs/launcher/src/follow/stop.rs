@@ -12,8 +12,8 @@ use super::outage;
 use crate::{run::Run, runs};
 
 /// Records the outcome if it cannot be read from the Jobs and pods later, and stops the Jobs that
-/// are still active. Returns the outcome that another client has recorded before, or that the run was
-/// cancelled.
+/// are still active. Returns the outcome that another client has recorded before, or the
+/// cancellation of the run.
 pub(super) async fn stop_rest(
     cluster: &Cluster,
     run: &Run,

@@ -1,18 +1,19 @@
-//! The order in which the logs of a task's attempts are read: each after the one before, so that
-//! the lines of the attempts are not mixed.
+//! The order in which the logs of a task's attempts are read: each after the previous attempt's, so
+//! that the lines of the attempts are not mixed.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use tokio::{sync::watch, time::timeout};
 
-/// How long a log waits for that of the attempt before, which may never end: its node may be lost.
+/// The maximum time that a log waits for the previous attempt's log, which may never end if its
+/// node is lost.
 pub(super) const LONGEST: Duration = Duration::from_secs(2);
 
 /// The last turn of each key.
 #[derive(Debug)]
 pub(super) struct Turns<K>(BTreeMap<K, watch::Receiver<()>>);
 
-/// A turn. It lasts until it is dropped.
+/// A turn, which lasts until it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     before: Option<watch::Receiver<()>>,
@@ -24,7 +25,7 @@ impl<K: Ord> Turns<K> {
         Self(BTreeMap::new())
     }
 
-    /// The turn after the last turn of this key.
+    /// The turn after the last one of this key.
     pub(super) fn next(&mut self, key: K) -> Turn {
         let (lasts, ended) = watch::channel(());
         Turn {
@@ -35,10 +36,10 @@ impl<K: Ord> Turns<K> {
 }
 
 impl Turn {
-    /// Waits until the turn before ends, at most this long.
+    /// Waits until the previous turn ends, at most this long.
     pub(super) async fn begin(&mut self, longest: Duration) {
         if let Some(mut before) = self.before.take() {
-            // Nothing is sent: it returns when the sender is dropped.
+            // Nothing is sent: the wait ends when the sender is dropped.
             let _ = timeout(longest, before.changed()).await;
         }
     }

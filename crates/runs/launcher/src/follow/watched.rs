@@ -7,9 +7,8 @@ use tokio::sync::mpsc;
 use super::{Error, Follow, FollowOptions, QUEUE, event_loop::EventLoop, outage};
 use crate::run::Run;
 
-/// The watched pods and Jobs of a run. If they are watched before the run is created, its
-/// follower misses none of them, also if they are deleted within milliseconds, as a JobSet does
-/// when it restarts.
+/// The watched pods and Jobs of a run. If they are watched before the run is created, its follower
+/// misses none of them, even if a JobSet that restarts deletes them within milliseconds.
 #[derive(Debug)]
 pub struct Watched {
     cluster: Cluster,
@@ -19,8 +18,8 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Lists and watches the pods and Jobs of a run, which need not exist yet. Waits up to a
-    /// minute for a server that cannot be reached.
+    /// Lists and watches the pods and Jobs of a run, which does not have to exist yet. Waits up to
+    /// a minute for a server that cannot be reached.
     ///
     /// # Errors
     /// The run's pods or Jobs cannot be listed.

@@ -7,23 +7,23 @@ use std::{
 
 use super::{Kept, KeptBundle, Uses};
 
-/// How long a bundle counts as used after its last use, regardless of the cluster's objects:
-/// a run with it may be in submission.
+/// The time for which a bundle counts as used after its last use, regardless of the cluster's
+/// objects, because a run with it may be in submission.
 const SUBMIT_GRACE: Duration = Duration::from_secs(10 * 60);
-/// How long to keep an unreferenced bundle for the next run of the same code.
+/// The time to keep an unreferenced bundle for the next run of the same code.
 const UNUSED_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// What to remove of a bundle.
+/// The parts of a bundle to remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// Its ready copy.
+    /// The ready copy.
     Copy,
-    /// It and its copy.
+    /// The bundle and its copy.
     All,
 }
 
-/// Selects what to remove of the bundles, least recently used first. Copies are removed
-/// before bundles, because they only save time. Pure.
+/// Selects the parts of bundles to remove, least recently used first. Copies are removed before
+/// bundles, because they only save time. Pure.
 pub(super) fn choose<'a>(
     bundles: &'a [KeptBundle],
     uses: &Uses,
@@ -32,7 +32,7 @@ pub(super) fn choose<'a>(
 ) -> Vec<(&'a KeptBundle, Removal)> {
     let sum = bundles.iter().map(KeptBundle::bytes);
     let mut left = sum.fold(0, u64::saturating_add);
-    // If the clock was set back, nothing counts as old.
+    // If the clock was set back, bundles do not count as old.
     let age = |bundle: &KeptBundle| now.duration_since(bundle.used).unwrap_or_default();
     let is_unused = |bundle: &KeptBundle| {
         let is_used = uses.is_needed(&bundle.sha256) || uses.is_referred(&bundle.sha256);
@@ -63,8 +63,7 @@ pub(super) fn choose<'a>(
 }
 
 impl Kept {
-    /// Removes unused bundles and those that exceed the limit. Returns the number of freed
-    /// bytes.
+    /// Removes unused bundles and bundles that exceed the limit. Returns the number of freed bytes.
     ///
     /// # Errors
     /// The folder cannot be read, or a file cannot be removed.
@@ -85,7 +84,7 @@ impl Kept {
             freed = freed.saturating_add(bytes);
             tracing::info!(sha256 = bundle.sha256, bytes, ?removal, "removed a bundle");
         }
-        // Copies of bundles that other processes removed.
+        // Copies of bundles that other processes have removed.
         let is_known = |sha256: &str| bundles.iter().any(|bundle| bundle.sha256 == sha256);
         for copy in self.copies().iter().filter(|copy| !is_known(&copy.sha256)) {
             self.remove_copy(copy)?;

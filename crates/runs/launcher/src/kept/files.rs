@@ -1,8 +1,8 @@
 //! The files of kept bundles. A bundle's modification time is its last use.
 //!
-//! A process that uses a bundle sets the time, and then checks that the file still has its
-//! name (`store/folder.rs`). A process that removes it renames it, and then checks that the
-//! time is unchanged. So at least one of the two notices the other.
+//! A process that uses a bundle sets the time, and then checks that the file still has its name
+//! (`store/folder.rs`). A process that removes a bundle renames it, and then checks that the time
+//! is unchanged. Therefore, at least one of the two notices the other.
 
 use std::{
     fs, io,
@@ -89,7 +89,7 @@ impl Kept {
         fs::File::create(mark)?.set_modified(bundle.used)
     }
 
-    /// Removes a bundle unless it was used since it was read. Returns whether it was removed.
+    /// Removes a bundle unless it was used since it was listed. Returns true if it was removed.
     pub(super) fn remove(&self, bundle: &KeptBundle) -> io::Result<bool> {
         let path = self.path(&bundle.sha256);
         let aside = format!("{REMOVING}{}-{}", bundle.sha256, std::process::id());
@@ -135,7 +135,8 @@ fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
     match renameat_with(CWD, aside, CWD, path, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::EXIST) => fs::remove_file(aside),
-        // Not all file systems support it. Overwriting is safe: the content is the same.
+        // Not all file systems support this rename. Overwriting is safe, because the content is the
+        // same.
         Err(_) => fs::rename(aside, path),
     }
 }

@@ -24,8 +24,8 @@ const RETRY_INTERVAL: Duration = Duration::from_secs(60);
 /// The lowest priority.
 const NICE: i32 = 19;
 
-/// Removes unused bundles and creates ready copies of the used ones until the cluster ends.
-/// Only one process may do so at a time.
+/// Removes unused bundles and creates ready copies of the used ones until the cluster ends. Only
+/// one process may do this at a time.
 pub async fn keep(cluster: Cluster, kept: Kept) {
     let mut keeper = Keeper {
         cluster: cluster.with_user_agent("longshore-bundles"),
@@ -58,7 +58,7 @@ struct Keeper {
     /// The state of the folder at the last check.
     seen: Vec<KeptBundle>,
     collected: Option<Instant>,
-    /// Bundles, by their last use, whose copy did not fit into this much space.
+    /// Bundles, with their last use, whose copy did not fit into this number of bytes.
     refused: HashMap<(String, SystemTime), u64>,
 }
 
@@ -79,7 +79,7 @@ impl Keeper {
         self.make_copy().await
     }
 
-    /// Creates the most useful copy, unless pods are starting: they have priority.
+    /// Creates the most useful copy, unless pods are starting, which have priority.
     async fn make_copy(&mut self) -> io::Result<()> {
         let bundles = self.kept.bundles()?;
         let is_there = |key: &(String, SystemTime)| {
@@ -141,7 +141,7 @@ async fn aside<T: Send + 'static>(
     let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new().name("bundle-keeper".to_owned());
     thread.spawn(move || {
-        // On Linux this concerns the calling thread alone.
+        // On Linux, this affects only the calling thread.
         let _ = rustix::process::setpriority_process(None, NICE);
         let _ = sender.send(work());
     })?;

@@ -14,7 +14,7 @@ impl Kept {
         self.root.join("limit")
     }
 
-    /// Sets the limit in bytes. It stays in effect until another is set.
+    /// Sets the limit in bytes. It remains in effect until another one is set.
     ///
     /// # Errors
     /// The folder cannot be written.

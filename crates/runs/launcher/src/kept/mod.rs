@@ -38,20 +38,20 @@ pub struct Kept {
 /// A kept bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptBundle {
-    /// Its sha256, in hexadecimal.
+    /// The sha256, in hexadecimal.
     pub sha256: String,
-    /// Its size in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// When a run with it was last submitted.
+    /// The time when a run with the bundle was last submitted.
     pub used: SystemTime,
-    /// Whether the user removed its last run and has submitted none since.
+    /// True if the user removed the last run with the bundle and has submitted none since.
     released: bool,
-    /// The size of its ready copy in bytes, if there is one.
+    /// The size of the ready copy in bytes, if there is one.
     copy: Option<u64>,
 }
 
 impl KeptBundle {
-    /// Its size with its copy.
+    /// The size of the bundle with its copy.
     fn bytes(&self) -> u64 {
         self.size.saturating_add(self.copy.unwrap_or(0))
     }
@@ -62,7 +62,7 @@ impl KeptBundle {
 pub struct Amount {
     /// The number of items.
     pub count: u64,
-    /// Their size in bytes.
+    /// The total size in bytes.
     pub bytes: u64,
 }
 
@@ -78,7 +78,7 @@ impl Amount {
 pub struct Usage {
     /// The bundles.
     pub bundles: Amount,
-    /// Their ready copies.
+    /// The ready copies of the bundles.
     pub ready_copies: Amount,
 }
 
@@ -93,16 +93,16 @@ impl Usage {
 /// The result of releasing a bundle after its last run was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Released {
-    /// It was removed, which freed this many bytes.
+    /// The bundle was removed, which freed this number of bytes.
     Freed(u64),
-    /// Terminating pods still use it. It is removed after them.
+    /// Terminating pods still use the bundle. It is removed after them.
     Later(u64),
-    /// It is kept because other runs use it or are about to, or it does not exist.
+    /// The bundle is kept because other runs use it or are about to use it, or it does not exist.
     Stays,
 }
 
 impl Kept {
-    /// The bundles in this folder, which does not have to exist.
+    /// Returns the bundles in this folder, which does not have to exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -114,7 +114,7 @@ impl Kept {
         &self.root
     }
 
-    /// Its current disk usage.
+    /// The current disk usage.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -129,9 +129,9 @@ impl Kept {
         Ok(usage)
     }
 
-    /// Removes the bundle of a removed run that was submitted at `submitted`, if no other run
-    /// uses it. A bundle that was used after that is kept, because a run that is not submitted
-    /// yet is about to use it.
+    /// Removes the bundle of a removed run that was submitted at `submitted`, if no other run uses
+    /// it. A bundle that was used later is kept, because a run that is not submitted yet is about
+    /// to use it.
     ///
     /// # Errors
     /// The cluster does not answer, or the folder cannot be written.

@@ -2,10 +2,10 @@
 //! A pod receives the copy through one rename. The next copy is created when no pod is
 //! starting.
 //!
-//! A copy is created under a temporary name and renamed when it is complete. The note about
-//! the copy is written to a pod's volume after the copy itself, and the bootstrap removes the
-//! note before it uses the copy. So a partial copy of a killed process never counts as
-//! complete. Copies from before a power failure have another boot ID.
+//! A copy is created under a temporary name and renamed when it is complete. The note about the
+//! copy is written to a pod's volume after the copy itself, and the bootstrap removes the note
+//! before it uses the copy. Therefore, a partial copy of a killed process never counts as complete.
+//! Copies from before a power failure have another boot ID.
 
 use std::{
     fs,
@@ -25,7 +25,8 @@ use crate::{
     ready_note::{boot_id, note},
 };
 
-/// Unpacking smaller bundles takes about as long as using a copy.
+/// The smallest bundle with a copy, in bytes. Unpacking smaller bundles takes about as long as
+/// using a copy.
 pub(super) const SMALLEST: u64 = 8 << 20;
 /// The number of most recently used bundles with copies.
 pub(super) const BUNDLES: usize = 2;
@@ -41,7 +42,7 @@ pub(super) struct ReadyCopy {
     pub(super) path: PathBuf,
 }
 
-/// Why there is no copy.
+/// The reason for a missing copy.
 #[derive(Debug)]
 pub(super) enum NoCopy {
     /// The code is larger than the available space.
@@ -155,8 +156,8 @@ impl Kept {
         Ok(moved.bytes)
     }
 
-    /// Moves a copy of the bundle into the new, empty volume of a pod. Returns whether there
-    /// was one. The pod's containers must run as the user of this process.
+    /// Moves a copy of the bundle into the new, empty volume of a pod. Returns true if there was
+    /// one. The pod's containers must run as the user of this process.
     pub fn give(&self, sha256: &str, volume: &Path) -> bool {
         let (Some(note), true) = (note(sha256), super::files::is_sha256(sha256)) else {
             return false;

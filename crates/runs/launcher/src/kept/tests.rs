@@ -40,7 +40,7 @@ impl Folder {
         self.kept.root().join(store::address(&name(letter)))
     }
 
-    /// A bundle of 1000 bytes with this time since its last use.
+    /// Adds a bundle of 1000 bytes with this time since its last use.
     fn add(&self, letter: char, age: Duration) {
         let path = self.path(letter);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -216,7 +216,7 @@ fn copies_of_killed_processes_and_of_earlier_boots_are_removed() {
     folder.kept.clean_copies().unwrap();
     assert_eq!(folder.kept.copies().len(), 1);
     assert!(!unfinished.exists() && !ready.join(".tmpXyz").exists() && !earlier.exists());
-    // Copies whose bundle was deleted by others are removed, too.
+    // Copies whose bundle was deleted by other processes are removed, too.
     fs::remove_file(folder.kept.path(&sha256)).unwrap();
     let freed = folder.kept.collect(&Uses::default(), SystemTime::now());
     assert_eq!((freed.unwrap(), folder.kept.copies().len()), (5, 0));

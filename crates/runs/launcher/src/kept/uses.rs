@@ -25,19 +25,19 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Whether a Job, JobSet or CronJob, active or finished, refers to the bundle.
+    /// Returns true if a Job, JobSet or CronJob, active or finished, refers to the bundle.
     #[must_use]
     pub fn is_referred(&self, sha256: &str) -> bool {
         self.referred.contains(sha256)
     }
 
-    /// Whether a container may still start that fetches the bundle.
+    /// Returns true if a container that fetches the bundle may still start.
     #[must_use]
     pub fn is_needed(&self, sha256: &str) -> bool {
         self.needed.contains(sha256)
     }
 
-    /// Whether a pod may be unpacking the bundle now.
+    /// Returns true if a pod may be unpacking the bundle now.
     #[must_use]
     pub fn is_starting(&self, sha256: &str) -> bool {
         self.starting.contains(sha256)
@@ -135,7 +135,7 @@ pub async fn uses(cluster: &Cluster) -> Result<Uses, Error> {
         async { cluster.jobs().list().await },
         async { cluster.pods().list().await },
         async { cluster.cronjobs().list().await },
-        // Most clusters do not have the kind.
+        // Most clusters do not have JobSets.
         async { if_allowed(sets.list().await) },
     )?;
     let mut uses = Uses::default();

@@ -1,4 +1,4 @@
-//! The data of a run, found before the plan is made.
+//! The data of a run, which is found before the plan is made.
 
 use std::{path::Path, sync::Arc};
 
@@ -15,12 +15,12 @@ use crate::{
 /// The data of a source, at the time of its preparation.
 #[derive(Debug, Clone)]
 pub struct PreparedData {
-    /// The name of its first use.
+    /// The name of the first use of the data.
     pub name: String,
     /// The source.
     pub source: DataSource,
     pub(super) found: Found,
-    /// How the pods get it; set by the delivery.
+    /// The delivery to the pods, which is set when the data is delivered.
     pub(super) delivery: Option<DataDelivery>,
 }
 
@@ -31,7 +31,7 @@ pub(super) enum Found {
 }
 
 impl PreparedData {
-    /// The sha256 of its manifest.
+    /// The sha256 of the data's manifest.
     #[must_use]
     pub fn sha256(&self) -> &str {
         match &self.found {
@@ -40,7 +40,7 @@ impl PreparedData {
         }
     }
 
-    /// Its files.
+    /// The files of the data.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         match &self.found {
@@ -59,14 +59,14 @@ impl PreparedData {
     }
 }
 
-/// Where the pods of a cluster find data.
+/// The location from which the pods of a cluster get data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place<'a> {
-    /// In a folder that the nodes have.
+    /// A folder that the nodes can read.
     Cache(DataCache),
-    /// In a store, from which they download it.
+    /// A store, from which the pods download the data.
     Store(&'a Remote),
-    /// There is no store.
+    /// Nowhere: the nodes do not share a folder, and the run does not have a store.
     Nowhere,
 }
 
@@ -74,7 +74,7 @@ impl RunSpec {
     /// Finds the files of the data of all roles, and their sha256.
     ///
     /// # Errors
-    /// [`LaunchError::Data`] names the file or the bucket, and what is wrong.
+    /// [`LaunchError::Data`] contains the file or the bucket, and the problem.
     pub async fn prepare_data(
         &self,
         options: ScanOptions,
@@ -126,7 +126,8 @@ impl RunSpec {
             };
             let path = path.canonicalize().ok()?;
             let path = path.strip_prefix(&folder).ok()?.to_str()?;
-            // A run of the data itself still needs its code.
+            // Data that is the folder of the code itself is not excluded, because the run needs its
+            // code.
             (!path.is_empty()).then(|| format!("/{}/", literal(path)))
         });
         below.collect()
@@ -145,7 +146,7 @@ fn literal(path: &str) -> String {
     pattern
 }
 
-/// Where the pods of a cluster find data.
+/// Selects the location from which the pods of a cluster get data.
 pub(super) fn place<'a>(root: Option<&Path>, store: Option<&'a Store>) -> Place<'a> {
     match (root, store) {
         (Some(root), _) => Place::Cache(DataCache::new(root)),
@@ -155,7 +156,7 @@ pub(super) fn place<'a>(root: Option<&Path>, store: Option<&'a Store>) -> Place<
     }
 }
 
-/// How the pods get the data: as delivered, or as planned.
+/// The delivery of the data to the pods, as delivered or as planned.
 pub(super) fn infos(
     data: &[PreparedData],
     place: &Place<'_>,

@@ -24,24 +24,25 @@ use crate::{
 #[derive(Debug, Default)]
 #[must_use = "without it, another process may remove the data before the run is submitted"]
 pub struct DeliveredData {
-    /// For the data in their order, the number of bytes that were copied, where that is known.
+    /// For each data set, in order, the number of bytes that were copied, if it is known.
     pub added: Vec<Option<u64>>,
     guard: Option<DataGuard>,
 }
 
 impl DeliveredData {
-    /// Permits the removal of the data: the objects of the run exist, and say that it needs it.
+    /// Permits the removal of unused data. Call it when the objects of the run exist, because they
+    /// record that the run needs its data.
     pub fn submitted(self) {
         drop(self.guard);
     }
 }
 
 impl PackedRun<'_> {
-    /// Delivers the data: copies missing contents to the folder of the cluster, or uploads them
-    /// to the store. `cluster` is asked for the data in use if the folder is too large.
+    /// Delivers the data: copies missing contents to the folder of the cluster, or uploads them to
+    /// the store. `cluster` is queried for the data in use if the folder is too large.
     ///
     /// # Errors
-    /// [`LaunchError::Data`] names the file or the store, and what failed.
+    /// [`LaunchError::Data`] contains the file or the store, and the failed operation.
     pub async fn deliver_data(
         &mut self,
         cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! Why a run was not launched.
+//! Errors of launching a run.
 
 use crate::{
     bundle::BundleError,
@@ -10,7 +10,7 @@ use crate::{
     submit::SubmitError,
 };
 
-/// Why a run was not launched. No object of the run is left in the cluster, unless the cluster
+/// An error of launching a run. No object of the run is left in the cluster, unless the cluster
 /// stopped answering during the submission.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -18,23 +18,24 @@ pub enum LaunchError {
     /// The folder cannot be packed.
     #[error(transparent)]
     Pack(#[from] BundleError),
-    /// The store cannot hold the code, or there is none and the code does not fit a Secret.
+    /// The store cannot hold the code, or the code does not fit into a Secret and no store is
+    /// configured.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The cluster keeps no outputs.
+    /// The cluster does not keep outputs.
     #[error(transparent)]
     Outputs(#[from] OutputsError),
-    /// The data cannot be given to the tasks.
+    /// The data cannot be provided to the tasks.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The data has another sha256 than the specified one.
+    /// The sha256 of the data differs from the specified one.
     #[error(
         "the sha256 of the data {name:?} is {found}, not {pin}: it has changed; restore it, or set `pin` to its sha256"
     )]
     Pinned {
         /// The name of the data.
         name: String,
-        /// Its sha256.
+        /// The sha256 of the data.
         found: String,
         /// The specified sha256.
         pin: String,

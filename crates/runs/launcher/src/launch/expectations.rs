@@ -7,7 +7,7 @@ use longshore_diagnosis::explain::Cause;
 use super::PackedRun;
 use crate::{live_code, preflight::Finding, sweep};
 
-/// The beginning of the variables of parameters.
+/// The prefix of the variables of parameters.
 const PREFIX: &str = "LONGSHORE_PARAM_";
 
 impl PackedRun<'_> {
@@ -39,9 +39,9 @@ impl PackedRun<'_> {
         warnings
     }
 
-    /// A warning about the parameters to which neither the command nor a file of the code
-    /// refers: all their combinations run the same. Reads the files of the code. A run without
-    /// code has its program in the image, so that nothing is known.
+    /// A warning about parameters that neither the command nor a file of the code uses, so that
+    /// their values make no difference. Reads the files of the code. A run without code has its
+    /// program in the image, so it gets no warning.
     fn unused_parameters(&self) -> Option<Finding> {
         let sweep = &self.spec.sweep.as_ref()?.sweep;
         let bundle = self.bundle.as_ref()?;
@@ -49,7 +49,7 @@ impl PackedRun<'_> {
             return None;
         };
         let words = role.command.iter().map(String::as_str);
-        // The pod may take a variable over under another name.
+        // The pod may map a variable to another name.
         let env = role.env.values().map(String::as_str);
         let template = role.pods.template.as_ref().map(ToString::to_string);
         let texts: Vec<&str> = words.chain(env).chain(template.as_deref()).collect();
@@ -90,7 +90,7 @@ impl PackedRun<'_> {
     }
 }
 
-/// Returns true if a text has the beginning of the variables alone, as in `LONGSHORE_PARAM_*`.
+/// Returns true if a text contains the prefix of the variables alone, as in `LONGSHORE_PARAM_*`.
 fn mentions_all(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.match_indices(PREFIX)

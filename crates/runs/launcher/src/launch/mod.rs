@@ -48,22 +48,24 @@ pub enum LaunchProgress {
     Data(DataProgress),
 }
 
-/// How to launch a run.
+/// Options for launching a run.
 #[derive(Clone)]
 pub struct LaunchOptions {
-    /// Whether the run will be followed, which requires more permissions.
+    /// The use of the run. Following it requires more permissions.
     pub purpose: Purpose,
     /// A cache folder. With it, an unchanged folder is not packed again, and interrupted uploads
     /// are resumed.
     pub cache: Option<PathBuf>,
-    /// The store for code that does not fit a Secret, if the specification names none. For a
-    /// cluster that shares a file system with this program, such as the embedded one.
+    /// The store for code that does not fit into a Secret, if the specification has no store.
+    /// Intended for a cluster that shares a file system with this program, such as the embedded
+    /// one.
     pub store_for_large_code: Option<Store>,
-    /// Whether the cluster keeps outputs of tasks, as the embedded one does.
+    /// True if the cluster keeps outputs of tasks, like the embedded one.
     pub keeps_outputs: bool,
-    /// The folder of this machine in which the cluster's pods find data. For the embedded one.
+    /// The folder of this machine in which the cluster's pods find data. Intended for the embedded
+    /// cluster.
     pub data_root: Option<PathBuf>,
-    /// Settings of the object store that override those of the environment, by variable name.
+    /// Settings of the object store by variable name. They override the environment's settings.
     pub store_settings: Vec<(String, String)>,
     /// Called while the folder is packed and uploaded.
     pub progress: Arc<dyn Fn(LaunchProgress) + Send + Sync>,
@@ -141,7 +143,7 @@ impl fmt::Debug for LaunchOptions {
 pub struct Launched {
     /// The run, which can be followed, explained and cancelled.
     pub run: Run,
-    /// The packed files; `None` if the image contains the code.
+    /// The packed files. `None` if the image contains the code.
     pub packed: Option<Report>,
     /// Problems with which the run may start late or not at all, and options without an effect.
     pub warnings: Vec<Finding>,
@@ -153,7 +155,7 @@ impl Launched {
     /// followed individually: [`runs::find_made`](crate::runs::find_made) finds the last one.
     ///
     /// # Errors
-    /// As [`Follow::start`].
+    /// The same as [`Follow::start`].
     pub async fn follow(&self, cluster: &Cluster) -> Result<Follow, follow::Error> {
         Follow::start(cluster, &self.run, follow_options(self.start_timeout)).await
     }
@@ -167,11 +169,11 @@ fn follow_options(start_timeout: Duration) -> FollowOptions {
 }
 
 impl RunSpec {
-    /// The specification of a run of a folder: its longshore.toml, if it has one, and options
-    /// that override it. The default name is that of the folder.
+    /// The specification of a run of a folder: its longshore.toml, if it has one, and options that
+    /// override it. The default name is the folder's name.
     ///
     /// # Errors
-    /// Names the key or the option, and the rule that it violates.
+    /// The error contains the key or the option, and the violated rule.
     ///
     /// ```
     /// use longshore_launcher::{Flags, RunOptions, RunSpec};
@@ -196,8 +198,8 @@ impl RunSpec {
     /// of an upload and the created objects are removed in the background.
     ///
     /// # Errors
-    /// [`LaunchError`] says what failed, why, and what to do. Preflight reports every problem
-    /// in one error, before anything is uploaded or created.
+    /// [`LaunchError`] contains the failed step, the cause and the remedy. Preflight reports every
+    /// problem in one error, before anything is uploaded or created.
     ///
     /// ```no_run
     /// # async fn run(cluster: longshore_client::Cluster) -> Result<(), Box<dyn std::error::Error>> {
@@ -260,7 +262,7 @@ impl RunSpec {
             data,
             data_root: options.data_root.clone(),
         };
-        // The upload may be large: run the checks first.
+        // The upload may be large, so run the checks first.
         let report = preflight::check(cluster, &packed.plan()?, options.purpose).await?;
         if !report.refusals.is_empty() {
             return Err(LaunchError::Refused(report.refusals));
@@ -291,7 +293,7 @@ impl RunSpec {
         follow_options(self.start_timeout)
     }
 
-    /// How long signed URLs of the run's bundle must be valid.
+    /// The required validity of signed URLs of the run's bundle.
     #[must_use]
     pub fn url_validity(&self) -> Duration {
         store::validity(self.start_timeout, self.retries, self.timeout)

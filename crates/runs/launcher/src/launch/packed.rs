@@ -31,23 +31,23 @@ use crate::{
 /// The maximum size of the metrics file of a task that has no other outputs.
 const LARGEST_METRICS_FILE: u64 = 1 << 30;
 
-/// A run with its packed code, from which its plan follows. [`RunSpec::submit`] combines these
-/// steps; use them separately to show the plan or to report on each step.
+/// A run with its packed code, which determines its plan. [`RunSpec::submit`] combines these steps;
+/// use them separately to show the plan or to report on each step.
 #[derive(Debug)]
 pub struct PackedRun<'a> {
-    /// What to run.
+    /// The specification.
     pub spec: &'a RunSpec,
     /// The run's name.
     pub name: RunName,
     /// The namespace of its objects.
     pub namespace: String,
-    /// The packed folder; `None` if the image contains the code.
+    /// The packed folder. `None` if the image contains the code.
     pub bundle: Option<Bundle>,
-    /// The store for the bundle; `None` for a Secret.
+    /// The store for the bundle. `None` for a Secret.
     pub store: Option<Store>,
-    /// Whether the cluster keeps outputs of tasks, as the embedded one does.
+    /// True if the cluster keeps outputs of tasks, like the embedded one.
     pub keeps_outputs: bool,
-    /// The data of its tasks; see [`RunSpec::prepare_data`].
+    /// The data of its tasks. See [`RunSpec::prepare_data`].
     pub data: Vec<PreparedData>,
     /// The folder of this machine in which the cluster's pods find data.
     pub data_root: Option<PathBuf>,
@@ -104,7 +104,7 @@ impl PackedRun<'_> {
         };
         let delivery =
             tokio::spawn(async move { store::deliver(&bundle, Some(&store), options).await });
-        // The task ends with a result, unless the runtime ends.
+        // The task ends with a result, unless the runtime shuts down.
         let info = delivery.await.map_err(|_| StoreError::Stopped)??;
         self.plan_with(Some(&info))
     }
@@ -146,14 +146,15 @@ impl PackedRun<'_> {
         unused.into_iter().chain(late).collect()
     }
 
-    /// Whether tasks may still run when the URLs for the upload of their outputs have expired.
+    /// Returns true if tasks may still run when the URLs for the upload of their outputs have
+    /// expired.
     #[must_use]
     pub fn may_outlive_uploads(&self) -> bool {
         let has_uploads = self.uploads_to().is_some() && self.spec.has_outputs();
         has_uploads && self.spec.timeout > Some(LONGEST_VALIDITY)
     }
 
-    /// Checks that the code has no files where tasks find data and volumes.
+    /// Checks that the code has no files at the paths of data and volumes.
     fn check_links(&self) -> Result<(), LaunchError> {
         let links = self.spec.roles.iter().flat_map(RoleSpec::links);
         for (path, _) in links {
@@ -169,7 +170,7 @@ impl PackedRun<'_> {
         Ok(())
     }
 
-    /// Whether outputs can be kept.
+    /// Checks that outputs can be kept.
     fn check_outputs(&self) -> Result<(), OutputsError> {
         if self.keeps_outputs || !self.spec.has_outputs() {
             return Ok(());
@@ -215,8 +216,8 @@ impl PackedRun<'_> {
         Ok(plan)
     }
 
-    /// The specification with what follows from the cluster and the store: the metrics files of
-    /// tasks are outputs, and the store is known to whoever fetches them.
+    /// The specification with the consequences of the cluster and the store: the metrics files of
+    /// tasks are outputs, and the outputs' request contains the store, for clients that fetch them.
     fn with_outputs(&self) -> Cow<'_, RunSpec> {
         let store = self.uploads_to();
         if !self.keeps_outputs && store.is_none() && !self.spec.has_outputs() {
@@ -253,7 +254,7 @@ impl PackedRun<'_> {
     }
 }
 
-/// The volume of the claim for outputs, and where the command's container mounts it.
+/// The volume of the claim for outputs, and its mount in the command's container.
 fn claim_volume(claim: String) -> (Volume, VolumeMount) {
     let volume = Volume {
         name: CLAIM_VOLUME.to_owned(),

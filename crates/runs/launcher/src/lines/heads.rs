@@ -1,11 +1,11 @@
 //! First lines of log files, which a stream across rotations must deliver.
 //!
 //! After a kubelet has sent a log file, it continues with the file that is current then. If a
-//! reader is so slow that the log was rotated twice meanwhile, the kubelet silently skips the
-//! file in between. So a slow reader occasionally queries the first line of the current file:
-//! if the stream reaches later lines without delivering that line, lines are missing. A file
-//! may begin within a line, whose halves the stream delivers as one line. Therefore the second
-//! line of the file also counts.
+//! reader is so slow that the log was rotated twice meanwhile, the kubelet silently skips the file
+//! in between. Therefore, a slow reader occasionally queries the first line of the current file: if
+//! the stream reaches later lines without delivering that line, lines are missing. A file may begin
+//! within a line, whose halves the stream delivers as one line. Therefore the second line of the
+//! file also counts.
 
 use std::collections::VecDeque;
 
@@ -13,17 +13,17 @@ use jiff::{SignedDuration, Timestamp};
 
 /// The maximum number of expected first lines, each of a different file.
 const EXPECTED: usize = 64;
-/// How far timestamps may go back within a log.
+/// The maximum difference by which timestamps may go back in a log.
 const MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// First lines that the stream has not delivered yet.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// The oldest first.
+    /// The expected lines, the oldest first.
     expected: VecDeque<Head>,
-    /// Where the stream passed the oldest expected line: the last line before it and the first
-    /// line after it. If the expected line does not follow, lines between these two are
-    /// missing.
+    /// The position where the stream passed the oldest expected line: the times of the last line
+    /// before it and of the first line after it. If the expected line does not follow, lines
+    /// between these two are missing.
     passed: Option<(Timestamp, Timestamp)>,
 }
 
@@ -36,8 +36,8 @@ struct Head {
 }
 
 impl Heads {
-    /// Expects the first or second line of a file, whose beginnings are given. `read` is the
-    /// time of the last line read: lines that are not later have been read or are being read.
+    /// Expects the first or second line of a file, whose beginnings are given. `read` is the time
+    /// of the last line read. Lines that are not later have been read or are being read.
     pub(super) fn expect(&mut self, lines: Vec<(Timestamp, String)>, read: Option<Timestamp>) {
         let Some(&(time, _)) = lines.first() else {
             return;
@@ -71,7 +71,7 @@ impl Heads {
         if time > oldest && self.passed.is_none() {
             self.passed = Some((read.unwrap_or(oldest), time));
         }
-        // The first line of a later file, or a line that is later than the oldest expected one.
+        // The line is the first line of a later file, or is later than the oldest expected line.
         if place.is_none() && !is_late(oldest) {
             return None;
         }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_skipped_file_is_detected_by_its_first_line() {
         let mut heads = Heads::default();
-        // The file that is read, and one that was read.
+        // The file that is being read, and a file that was read.
         heads.expect(line(at(5), "old"), Some(at(5)));
         heads.expect(line(at(20), "second fi"), Some(at(5)));
         heads.expect(line(at(20), "second fi"), Some(at(6)));
@@ -132,7 +132,7 @@ mod tests {
     fn consecutive_files_have_no_gap() {
         let mut heads = Heads::default();
         heads.expect(line(at(20), "second fi"), Some(at(5)));
-        // Times go back a little where two streams are written into one log.
+        // Times may go back a little if two streams are written into one log.
         assert_eq!(heads.skipped(at(21), "line", Some(at(19))), None);
         assert_eq!(heads.skipped(at(20), "another", Some(at(21))), None);
         assert_eq!(heads.skipped(at(20), "second file", Some(at(20))), None);

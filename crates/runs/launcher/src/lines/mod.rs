@@ -35,7 +35,7 @@ pub(crate) enum Found {
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     buffer: Vec<u8>,
-    /// The buffer continues a line whose beginning was delivered.
+    /// True if the buffer continues a line whose beginning was delivered.
     begun: Option<Begun>,
     /// A line that may be the rest of an old one. The next line decides.
     doubtful: Option<(Timestamp, u64, String)>,
@@ -51,12 +51,12 @@ pub(crate) struct Lines {
 struct Begun {
     time: Option<Timestamp>,
     parts: u32,
-    /// Whether the whole line was already delivered.
+    /// True if the whole line was already delivered.
     old: bool,
 }
 
 impl Lines {
-    /// For a log of which only the last lines are read.
+    /// Creates the state for a log of which only the last lines are read.
     pub(crate) fn of_tail() -> Self {
         Self {
             recent: Recent::of_tail(),
@@ -64,7 +64,7 @@ impl Lines {
         }
     }
 
-    /// For a log that is read from a start time.
+    /// Creates the state for a log that is read from a start time.
     pub(crate) fn since(time: Timestamp) -> Self {
         Self {
             last: Some(time),
@@ -123,7 +123,7 @@ impl Lines {
                 self.buffer.extend_from_slice(next);
                 rest = &rest[next.len()..];
                 if self.buffer.len() > LONGEST {
-                    // Always split at the same position, so that parts are recognized again.
+                    // Always split at the same position, so that repeated parts are recognized.
                     let left = self.buffer.split_off(boundary(&self.buffer));
                     let part = std::mem::replace(&mut self.buffer, left);
                     self.take(&part, false, &mut lines);

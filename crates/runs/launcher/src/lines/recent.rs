@@ -1,8 +1,8 @@
 //! Recently delivered lines of a log, to recognize them when they are sent again.
 //!
-//! Servers accept start times only in whole seconds. Lines may have equal times, and times may
-//! go back a little, since two streams are written to one log; and the file with the first of
-//! them may have been rotated away. So lines are identified by time and text.
+//! Servers accept start times only in whole seconds. Lines may have equal times, and times may go
+//! back a little, because two streams are written to one log. Also, the file with the first of them
+//! may have been rotated away. Therefore, lines are identified by time and text.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,19 +10,19 @@ use jiff::{SignedDuration, Timestamp};
 
 /// The number of lines that are remembered individually.
 const KEPT: usize = 4096;
-/// How far timestamps may go back.
+/// The maximum difference by which timestamps may go back.
 const MARGIN: SignedDuration = SignedDuration::from_secs(1);
 
-/// Whether to deliver a line.
+/// The classification of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     New,
-    /// It was already delivered.
+    /// The line was already delivered.
     Known,
-    /// It is older than all remembered lines.
+    /// The line is older than all remembered lines.
     Old,
-    /// It is old if a remembered line follows, and new otherwise. A kubelet may begin within a
-    /// long line that it has split.
+    /// The line is old if a remembered line follows, and new otherwise. A kubelet may begin within
+    /// a long line that it has split.
     Doubtful,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Recent {
     again: Option<Again>,
     /// The time of the last known line, when lines after it are missing.
     missed: Option<Timestamp>,
-    /// For a log that is read from its last lines: the time of the first line.
+    /// The time of the first line, for a log of which only the last lines are read.
     begin: Option<Timestamp>,
     of_tail: bool,
 }
@@ -82,8 +82,8 @@ impl Recent {
         Some(since)
     }
 
-    /// Classifies a line, and remembers its hash if it is new. A `part` after the first of its
-    /// line is new unless it is remembered.
+    /// Classifies a line, and remembers its hash if it is new. Further parts of a line (`part`) are
+    /// new unless they are remembered.
     pub(super) fn meet(&mut self, time: Timestamp, mark: u64, part: bool) -> Verdict {
         let begin = self.begin.filter(|_| self.of_tail);
         if let Some(again) = &mut self.again {
@@ -93,7 +93,7 @@ impl Recent {
             if verdict == Verdict::New && !std::mem::replace(&mut again.met, true) {
                 self.missed = Some(again.last);
             }
-            // Later lines are not repeated.
+            // Lines after this time are not repeated.
             if time.as_second() > again.last.as_second() + MARGIN.as_secs() {
                 self.again = None;
             }
@@ -113,7 +113,7 @@ impl Recent {
         self.missed.take()
     }
 
-    /// The same at the end of a log in which no remembered line was repeated.
+    /// The same time at the end of a log in which no remembered line was repeated.
     pub(super) fn never_met(&mut self) -> Option<Timestamp> {
         let again = self.again.take().filter(|again| !again.met);
         self.missed.take().or(again.map(|again| again.last))

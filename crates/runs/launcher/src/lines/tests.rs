@@ -98,7 +98,7 @@ fn rereading_a_tail_does_not_deliver_earlier_lines() {
 
 #[test]
 fn the_rest_of_a_long_line_is_not_a_line() {
-    // A kubelet splits a long line and filters the parts separately.
+    // A kubelet splits a long line and filters its parts separately.
     let mut lines = Lines::default();
     let log = format!("2026-01-01T00:00:00.9Z long\n{B} next\n");
     assert_eq!(texts(lines.push(log.as_bytes())), ["long", "next"]);
@@ -144,7 +144,7 @@ fn lines_rotated_away_while_disconnected_leave_a_gap() {
     let since = lines.resume();
     let again = lines.push(sent(&log[60..62], since).as_bytes());
     assert_eq!(texts(again), ["61"]);
-    // At the log's end nothing of it is left.
+    // At the end of the log, the buffer is empty.
     lines.resume();
     let (from, to) = (at(61), None);
     assert_eq!(lines.finish(), [Found::Gap { from, to }]);
@@ -188,10 +188,10 @@ fn no_line_is_lost_when_the_clock_is_set_back() {
 /// An event of a log or its reader.
 #[derive(Debug, Clone)]
 enum Happens {
-    /// Lines are written: how much later each is than the one before, in steps
-    /// of 0.4 s, and whether it was late for the log.
+    /// Lines are written. For each, the time since the previous line in steps of 0.4 s, and true if
+    /// it reached the log late.
     Written(Vec<(u8, bool)>),
-    /// This many bytes arrive, in pieces.
+    /// This number of bytes arrives, in pieces.
     Read(usize, usize),
     /// The connection fails.
     Breaks,
@@ -216,10 +216,10 @@ struct World {
     log: Vec<(Timestamp, String)>,
     /// The first line that a new reader finds.
     first: usize,
-    /// What the connection still has to bring: lines, and how much of the
-    /// first of them has come.
+    /// The rest of the connection: the lines to send, and the number of bytes that were sent of the
+    /// first of them.
     connection: Option<(Vec<usize>, usize)>,
-    /// How many lines were passed to the connection.
+    /// The number of lines that were passed to the connection.
     delivered: usize,
     since: Option<Timestamp>,
     lines: Lines,
@@ -233,8 +233,8 @@ impl World {
         sent(&self.log[line..=line], None)
     }
 
-    /// A connection brings what was there when it was made, and what is
-    /// written later, rotated or not.
+    /// Fills the connection with the lines that existed when it was made and the lines that are
+    /// written later, regardless of rotations.
     fn fill(&mut self) {
         let since = self.since;
         let is_wanted = |time: Timestamp| since.is_none_or(|since| time >= since);
@@ -288,7 +288,7 @@ impl World {
             Happens::Read(bytes, piece) => self.read(bytes, piece),
             Happens::Breaks => {
                 self.connection = None;
-                // If such a line is rotated away before it comes again, it belongs to the gap.
+                // If such a line is rotated away before it is repeated, it belongs to the gap.
                 let doubtful = self.lines.doubtful.as_ref();
                 if let Some((.., text)) = doubtful {
                     self.expected.remove(&text.parse().unwrap());
@@ -330,7 +330,7 @@ proptest! {
         let holes = world.got.iter().filter(|got| *got == "<gap>").count();
         let needed = expected.iter().filter(|line| *line == "<gap>").count();
         prop_assert!(holes == needed || world.rotated, "{:?}", world.got);
-        // A rotation between two lines looks like one that removed lines.
+        // A rotation between two lines looks like a rotation that removed lines.
         let mut at = 0;
         for got in &world.got {
             if Some(got) == expected.get(at) {
@@ -342,7 +342,7 @@ proptest! {
         prop_assert_eq!(at, expected.len(), "{:?}", world.got);
     }
 
-    /// The same with lines of equal text and time, if none is rotated away.
+    /// The same test with lines of equal text and time, if no lines are rotated away.
     #[test]
     fn nothing_is_lost_or_doubled(
         steps in proptest::collection::vec((0_i64..3, "[a-z ]{0,6}"), 0..30),

@@ -14,7 +14,7 @@ use crate::{caller::Caller, preflight::Finding};
 
 /// The number of packages that a warning names.
 const NAMED: usize = 3;
-/// Folders of the system, in which `PYTHONPATH` is no surprise.
+/// Folders of the system, which are expected in `PYTHONPATH`.
 const SYSTEM: [&str; 7] = ["/usr", "/lib", "/lib64", "/opt", "/etc", "/nix", "/snap"];
 
 /// A folder of this machine from which tasks import.
@@ -26,8 +26,8 @@ struct Import {
     source: String,
 }
 
-/// Warnings about code outside of the bundle that tasks import. `folder` is the folder of the
-/// code, `command` and `env` are of a role, and `home` is the user's home folder.
+/// Warnings about code outside of the bundle that tasks import. `folder` is the folder of the code,
+/// `command` and `env` belong to a role, and `home` is the user's home folder.
 pub(crate) fn warnings(
     caller: &Caller,
     folder: &Path,
@@ -66,7 +66,7 @@ fn is_copied(path: &Path, command: &[String], python_path: &str) -> bool {
     if python_path.split(':').any(is_named) && !python_path.is_empty() {
         return true;
     }
-    // An interpreter searches the folder of its script, or the current one, first.
+    // An interpreter first searches the folder of its script, or the current folder.
     let program = command.first().and_then(|word| word.rsplit('/').next());
     let is_interpreter = program.is_some_and(|program| program.starts_with("python"));
     let script = command.iter().skip(1).find(|word| !word.starts_with('-'));
@@ -104,7 +104,7 @@ fn prefixes<'a>(
         prefixes.push(prefix.to_owned());
         let is_environment = crate::caller::is_environment(prefix);
         if !is_environment {
-            // The installations of `pip install --user`, and of Debian.
+            // Installations of `pip install --user`, and of Debian.
             prefixes.extend(home.map(|home| home.join(".local")));
             prefixes.push(PathBuf::from("/usr/local"));
         }

@@ -86,7 +86,7 @@ fn of_site(site: &Path) -> Vec<Import> {
             source: path.display().to_string(),
         }));
     }
-    // The other files say more exactly where the modules of a project are.
+    // The other files specify the location of a project's modules more exactly.
     projects.retain(|(project, _)| {
         let known = imports.iter();
         !known
@@ -100,13 +100,13 @@ fn of_site(site: &Path) -> Vec<Import> {
     imports
 }
 
-/// The text of a file, or nothing if it cannot be read.
+/// The text of a file, or an empty text if it cannot be read.
 fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     if path.is_file()
         && let Ok(file) = File::open(path)
     {
-        // An incomplete text has the first lines.
+        // An incomplete text still contains the first lines.
         let _ = file.take(MAX_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -75,7 +75,7 @@ fn each_form_of_an_editable_install_is_found() {
             warnings[0].contains("add `-e PYTHONPATH=src`"),
             "{warnings:?}"
         );
-        // The remedy is one.
+        // With these values, the remedy is a single entry.
         for path in ["src", "./src/", "tools:src"] {
             let remedied = machine.warnings("python -c pass", &[("PYTHONPATH", path)]);
             assert_eq!(remedied, [""; 0], "{path}");
@@ -130,7 +130,7 @@ fn the_packed_copy_is_imported_without_a_warning() {
     machine.install("pkg/__init__.py", "");
     machine.install("nested.pth", "pkg");
     assert_eq!(machine.warnings("python train.py", &[]), [""; 0]);
-    // The folder of the code itself is searched in the copy first, but not by other programs.
+    // The copy of the folder of the code is searched first, but not by other programs.
     machine.install("__editable__.pkg-0.pth", &machine.at("code"));
     for command in [
         "python train.py",

@@ -1,5 +1,6 @@
-//! The metrics files of tasks: of ended ones from the kept outputs, of running ones from the
-//! folders of their pods. On other clusters, both from the store to which tasks upload them.
+//! The metrics files of tasks. On the embedded cluster, the files of ended tasks are read from the
+//! kept outputs, and the files of running tasks from the folders of their pods. On other clusters,
+//! both are read from the store to which tasks upload them.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +18,11 @@ use crate::{
 /// The number of files to read at the same time.
 const PARALLEL: usize = 16;
 
-/// The files of a run without a store, of which no metrics are read from logs.
+/// The message for a run without a store, of which no metrics are read from logs.
 pub(crate) const NOT_KEPT: &str = "the metrics files: no store keeps those of this run; set `store` in longshore.toml, or name the metrics in the logs with --metric";
 
-/// Reads the metrics files of all tasks from the store of the run, if it has one. Returns what could
-/// not be read. `in_logs` has the metrics that are read from logs.
+/// Reads the metrics files of all tasks from the store of the run, if it has one. Returns the
+/// problems. `in_logs` contains the metrics that are read from logs.
 pub(super) async fn read_stored(
     cluster: &Cluster,
     run: &Run,
@@ -36,7 +37,7 @@ pub(super) async fn read_stored(
     }
 }
 
-/// Returns `None` if the run has no store.
+/// Reads the metrics files from the store of the run. Returns `None` if the run has no store.
 async fn stored(
     cluster: &Cluster,
     run: &Run,
@@ -91,7 +92,7 @@ async fn stored(
     Ok(Some(problems))
 }
 
-/// Reads the metrics files of all tasks. Returns what could not be read.
+/// Reads the metrics files of all tasks. Returns the problems.
 pub(super) async fn read(
     local: &LocalOutputs,
     run: &Run,
@@ -126,7 +127,7 @@ pub(super) async fn read(
             }
         }
         for (task, uid) in running {
-            // The task may just end, with its folder.
+            // The task may have just ended, and its folder may be gone.
             let text = local
                 .volume(&uid)
                 .map(|volume| tail_of_running(&volume, names::METRICS_FILE, LARGEST_METRICS));

@@ -13,7 +13,7 @@ const LINES: u64 = 1_000;
 /// The number of logs that are read at the same time.
 const READERS: usize = 16;
 
-/// Reads the metrics from the end of each task's log. Returns what could not be read.
+/// Reads the metrics from the end of each task's log. Returns the problems.
 pub(super) async fn read(
     cluster: &Cluster,
     namespace: &str,
@@ -35,7 +35,7 @@ pub(super) async fn read(
                 let metrics = found.entry(task.task.clone()).or_default();
                 metrics.read_log(names, &String::from_utf8_lossy(&text));
             }
-            // The pod was deleted, with its log.
+            // The pod was deleted together with its log.
             Err(error) if error.is_not_found() => {}
             Err(error) => problems.push(format!("the log of the pod {}: {error}", task.pod)),
         }

@@ -19,13 +19,13 @@ use crate::{run::Run, run_outputs::LocalOutputs};
 pub(crate) use files::NOT_KEPT;
 pub(crate) use tasks::MetricTask;
 
-/// From where to read metrics.
+/// The sources of metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MetricSources<'a> {
-    /// Read them from the logs of tasks, if the run names metrics.
+    /// True to read metrics from the logs of tasks, if the run names metrics.
     pub logs: bool,
-    /// The outputs of the cluster, if it keeps any: they have the metrics files of tasks. Otherwise
-    /// these are read from the store of the run, if it has one.
+    /// The outputs of the cluster, if it keeps any. They contain the metrics files of tasks.
+    /// Otherwise, these are read from the store of the run, if it has one.
     pub outputs: Option<&'a LocalOutputs>,
 }
 
@@ -43,7 +43,7 @@ pub struct TaskMetrics {
 pub struct RunMetrics {
     /// The tasks that have metrics, by role and index.
     pub tasks: Vec<TaskMetrics>,
-    /// What could not be read, and why.
+    /// The sources that could not be read, with the reasons.
     pub unread: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ impl RunMetrics {
     }
 }
 
-/// Reads the last values of the metrics of a run's tasks, each as its last attempt wrote them.
-/// What cannot be read is in [`RunMetrics::unread`].
+/// Reads the last values of the metrics of a run's tasks, as written by the last attempt of each
+/// task. Sources that cannot be read are listed in [`RunMetrics::unread`].
 ///
 /// # Errors
 /// The run's Jobs or pods cannot be listed.
@@ -118,8 +118,8 @@ async fn query(
     })
 }
 
-/// Reads the metrics of the other tasks of an ended run: from the logs that the cluster keeps of
-/// their deleted pods. `tasks` have pods. Returns what could not be read.
+/// Reads the metrics of the other tasks of an ended run from the logs of their deleted pods, if the
+/// cluster keeps them. `tasks` have pods. Returns the problems.
 pub(crate) async fn read_deleted(
     cluster: &Cluster,
     run: &Run,
@@ -140,7 +140,7 @@ pub(crate) async fn read_deleted(
     Ok(unread)
 }
 
-/// Reads the metrics of tasks from their logs and files. Returns also what could not be read.
+/// Reads the metrics of tasks from their logs and files. Also returns the problems.
 pub(crate) async fn read(
     cluster: &Cluster,
     run: &Run,
@@ -152,7 +152,7 @@ pub(crate) async fn read(
     if sources.logs && !names.is_empty() {
         unread.extend(logs::read(cluster, &run.namespace, tasks, names, &mut found).await);
     }
-    // The file is more precise than the log, so its values win.
+    // The file is more precise than the log, so its values take precedence.
     unread.extend(match sources.outputs {
         Some(outputs) => files::read(outputs, run, tasks, &mut found).await,
         None => files::read_stored(cluster, run, names, &mut found).await,
@@ -161,7 +161,7 @@ pub(crate) async fn read(
 }
 
 /// The names of the metrics that a Job's run reads from log lines. Any client can write the
-/// annotation, so names that break the rules are ignored.
+/// annotation, so invalid names are ignored.
 pub(crate) fn log_names(job: &JobEvidence) -> Vec<String> {
     let text = job.metadata.annotations.get(names::METRICS);
     let names = text.and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());

@@ -62,7 +62,7 @@ pub(super) async fn deleted(
     jobs: &[JobEvidence],
     tasks: &[MetricTask],
 ) -> Result<Vec<MetricTask>, Error> {
-    // While the run goes on, each of its tasks has a pod, or soon.
+    // While the run is active, each of its tasks has a pod, or gets one soon.
     if !jobs.iter().all(task_logs::has_ended) {
         return Ok(Vec::new());
     }

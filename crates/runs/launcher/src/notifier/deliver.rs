@@ -17,7 +17,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// The longest wait that a server may ask for.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
-/// Where messages go.
+/// The destination of messages.
 pub(super) struct Delivery {
     pub(super) url: SignedUrl,
     pub(super) host: String,
@@ -25,7 +25,7 @@ pub(super) struct Delivery {
 }
 
 impl Delivery {
-    /// Sends a message, and repeats it for a time.
+    /// Sends a message, and repeats it until the timeout.
     pub(super) async fn send(&self, notice: &Notice, timeout: Duration) -> Result<(), NotifyError> {
         let body = notice.body(self.format).to_string().into_bytes();
         let (host, state) = (&self.host, notice.state.as_str());

@@ -1,4 +1,4 @@
-//! Why a run is no longer reported.
+//! Errors that end the reports about a run.
 
 use std::{io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use longshore_diagnosis::names;
 
 use crate::follow;
 
-/// Why a run is no longer reported.
+/// An error that ends the reports about a run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotifyError {
@@ -21,7 +21,7 @@ pub enum NotifyError {
         /// The cause.
         source: io::Error,
     },
-    /// The Secret has no URL.
+    /// The Secret does not contain a URL.
     #[error(
         "the Secret of the webhook has no http or https URL: correct it, and submit the run again"
     )]
@@ -52,7 +52,7 @@ pub enum NotifyError {
 }
 
 impl NotifyError {
-    /// The exit code: [`names::UNDELIVERED`] if another attempt would be in vain.
+    /// The exit code: [`names::UNDELIVERED`] if another attempt would also fail.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {

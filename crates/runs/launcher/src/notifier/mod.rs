@@ -1,6 +1,6 @@
-//! Calls the webhook of a run, from a pod next to it: follows the run, and reports its end and
-//! the causes for which it is stuck. It reads Jobs, pods and events, never logs, which may have
-//! secrets.
+//! Calls the webhook of a run, from a pod next to it. It follows the run, and reports its end and
+//! the causes for which it is stuck. It reads Jobs, pods and events, but never logs, which may
+//! contain secrets.
 
 mod deliver;
 mod error;
@@ -21,22 +21,23 @@ use crate::{
 use deliver::Delivery;
 pub use error::NotifyError;
 
-/// How long to wait for the objects of the run.
+/// The maximum time to wait for the objects of the run.
 const FIND_TIMEOUT: Duration = Duration::from_secs(300);
-/// The interval between checks for them.
+/// The interval between checks for the objects.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// Longer than any run: only the client that starts a run gives up.
+/// A start timeout longer than any run, because only the client that starts a run gives it up.
 const NO_TIMEOUT: Duration = Duration::from_secs(10 * 365 * 86_400);
-/// How long clients that follow a run have to record its end.
+/// The time for clients that follow a run to record its end.
 const RECORD_DELAY: Duration = Duration::from_secs(1);
-/// How long to repeat a message about the end of a run.
+/// The time for which a message about the end of a run is repeated.
 const END_TIMEOUT: Duration = Duration::from_secs(3600);
-/// The same about a run that is stuck: its end must not wait for it.
+/// The time for which a message about a stuck run is repeated. It is shorter, because the message
+/// about the end must not wait for it.
 const STUCK_TIMEOUT: Duration = Duration::from_secs(300);
 /// The largest URL in bytes.
 const LONGEST_URL: usize = 8192;
 
-/// What to report.
+/// Options of the reports about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotifyOptions {
     /// The name of the run, or of its schedule.
@@ -49,14 +50,14 @@ pub struct NotifyOptions {
     pub on: Vec<WebhookState>,
     /// The form of the message.
     pub format: WebhookFormat,
-    /// How long a task may wait before the run is stuck.
+    /// The time that a task may wait before the run is stuck.
     pub stuck_after: Duration,
     /// The file with the URL.
     pub url: PathBuf,
 }
 
 impl NotifyOptions {
-    /// The name of the run: that of a schedule ends as the Job of this pod.
+    /// The name of the run. For a schedule, it ends like the name of this pod's Job.
     fn run_name(&self) -> String {
         let job = self.job.as_deref();
         let execution = job.and_then(|job| Some(job.rsplit_once('-')?.1));
@@ -82,7 +83,7 @@ pub fn notify(options: &NotifyOptions) -> Result<(), NotifyError> {
     })
 }
 
-/// As [`notify`], with a connection.
+/// Like [`notify`], but with an existing connection.
 ///
 /// # Errors
 /// See [`NotifyError`].
@@ -143,7 +144,7 @@ impl Reporter<'_> {
     async fn follow(&self) -> Result<(), NotifyError> {
         let options = FollowOptions {
             logs: false,
-            // Only clients of the user change the run.
+            // Only the user's clients change the run.
             stop: false,
             start_timeout: NO_TIMEOUT,
             ..FollowOptions::default()
@@ -179,8 +180,8 @@ impl Reporter<'_> {
         }
     }
 
-    /// The end of the run as its record has it. A client that follows the run decides it at the
-    /// same time, perhaps by another of several tasks that failed, and records it.
+    /// The recorded end of the run. A client that follows the run decides the end at the same time,
+    /// perhaps by another failed task, and records it.
     async fn recorded(&self, seen: Outcome) -> Outcome {
         tokio::time::sleep(RECORD_DELAY).await;
         let run = &self.found.run;

@@ -14,15 +14,15 @@ use super::{
 const LEAST_FREE: u64 = 1 << 20;
 
 impl Outputs {
-    /// Keeps the matching files of a task's folder, which is in the run's volume. `ended`:
-    /// whether the task has ended. Files of a running task may be incomplete, and never replace
-    /// those of an attempt that has ended.
+    /// Keeps the matching files of a task's folder, which is in the run's volume. `ended` is true
+    /// if the task has ended. Files of a running task may be incomplete, and never replace the
+    /// files of an ended attempt.
     ///
     /// Returns `None` if the run was removed, the task has no folder, or it has no metrics file and
     /// nothing else is requested.
     ///
     /// # Errors
-    /// The list cannot be written. Other failures are in [`Manifest::problem`].
+    /// The list cannot be written. Other failures are reported in [`Manifest::problem`].
     pub fn collect(
         &self,
         task: &OutputTask,
@@ -30,7 +30,7 @@ impl Outputs {
         ended: bool,
         now: Timestamp,
     ) -> Result<Option<Manifest>, OutputsError> {
-        // Most tasks write no metrics, and then need no list, unless an earlier attempt has one.
+        // Most tasks do not write metrics. They need no list, unless an earlier attempt has one.
         if task.request.is_only_metrics() && !has_metrics(volume) && !self.has_manifest(task) {
             return Ok(None);
         }
@@ -73,7 +73,7 @@ impl Outputs {
             manifest.leave_out_all(&tree.left_out, tree.left_out_more);
             kept
         });
-        // The disk is full, for example. The list is small, and says so.
+        // The disk is full, for example. The list is small, and contains the problem.
         manifest.problem = kept.err().map(|error| error.to_string());
         match self.write_manifest(task, &manifest)? {
             true => Ok(Some(manifest)),
@@ -140,7 +140,7 @@ impl Outputs {
         opened.map_err(OutputsError::system("open", &path))
     }
 
-    /// The disk space that outputs of a task may use, in bytes: half of what is free.
+    /// The disk space that outputs of a task may use, in bytes: half of the free space.
     fn usable_bytes(&self) -> u64 {
         let found = rustix::fs::statvfs(&self.root);
         found.map_or(u64::MAX, |found| {
@@ -149,7 +149,7 @@ impl Outputs {
     }
 }
 
-/// Whether a task has written a metrics file to its folder in the run's volume.
+/// Returns true if a task has written a metrics file to its folder in the run's volume.
 fn has_metrics(volume: &Path) -> bool {
     let file = volume.join(names::WORK_FOLDER).join(names::METRICS_FILE);
     file.symlink_metadata().is_ok()

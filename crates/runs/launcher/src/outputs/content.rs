@@ -24,10 +24,10 @@ pub(super) struct Stored {
     pub(super) size: u64,
 }
 
-/// Why content is not stored.
+/// The reason why content is not stored.
 #[derive(Debug)]
 pub(super) enum NotStored {
-    /// It is larger than the limit.
+    /// The content is larger than the limit.
     TooLarge,
     /// The file of the task cannot be read.
     Read,
@@ -107,7 +107,7 @@ impl Outputs {
         if !exists {
             let above = path.parent().unwrap_or(&folder).to_owned();
             fs::create_dir_all(&above).map_err(write("create", &above))?;
-            // Nothing writes to it any more.
+            // The file is not written any more.
             let read_only = Permissions::from_mode(0o400);
             let set = temporary.as_file().set_permissions(read_only);
             set.map_err(write("write to", &folder))?;

@@ -1,4 +1,4 @@
-//! Why outputs cannot be kept or fetched.
+//! Errors of keeping or fetching outputs.
 
 use std::{
     io,
@@ -7,28 +7,28 @@ use std::{
 
 use crate::terminal_text::escaped;
 
-/// Why outputs cannot be kept or fetched.
+/// An error of keeping or fetching outputs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputsError {
-    /// The cluster keeps no outputs, and there is no store for them.
+    /// The cluster does not keep outputs, and no store for them is configured.
     #[error(
         "outputs: this cluster keeps no files of tasks: set `store` to an object store (s3://…, gs://… or az://…), `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
     )]
     NotKept,
-    /// Signed URLs expire, and each run of a schedule needs its own.
+    /// Signed URLs expire, and each run of a schedule needs its own URLs.
     #[error(
         "outputs: runs of a schedule cannot upload files of tasks, because signed URLs are valid for 7 days; set `outputs_claim` to a PersistentVolumeClaim, or remove `outputs`"
     )]
     Scheduled,
-    /// The signed URLs do not fit the run's Secret.
+    /// The signed URLs do not fit into the run's Secret.
     #[error(
         "outputs: the signed URLs of {tasks} tasks need {size} bytes, but a Secret holds at most {limit}; split the run, or use a smaller `output_size_limit`"
     )]
     TooManyTasks {
         /// The number of tasks.
         tasks: u64,
-        /// The size of their URLs in bytes.
+        /// The size of the tasks' URLs in bytes.
         size: usize,
         /// The limit.
         limit: usize,
@@ -38,7 +38,7 @@ pub enum OutputsError {
     Claim {
         /// The PersistentVolumeClaim.
         claim: String,
-        /// What happened.
+        /// The problem.
         problem: String,
     },
     /// The store cannot be read or used.
@@ -47,14 +47,14 @@ pub enum OutputsError {
     /// A file or folder of this machine cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     System {
-        /// What was attempted.
+        /// The attempted operation.
         action: &'static str,
         /// The path.
         path: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// There is no space for a fetched file, or it exceeds the limit of the size of files.
+    /// The disk lacks space for a fetched file, or the file exceeds the limit of the size of files.
     #[error(
         "no space to write {}: {source}; free some, or use another folder, and fetch again: files that are complete are kept", path.display()
     )]
@@ -64,7 +64,7 @@ pub enum OutputsError {
         /// The cause.
         source: io::Error,
     },
-    /// There is no space for the outputs of a task in the folder of the cluster.
+    /// The folder of the cluster lacks space for the outputs of a task.
     #[error(
         "no space for outputs in {}: {source}; free some: `longshore rm` removes runs with their outputs", path.display()
     )]
@@ -88,7 +88,7 @@ pub enum OutputsError {
         longshore_diagnosis::names::OUTPUTS
     )]
     Annotation {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A pod is not a task of a run.
@@ -96,7 +96,7 @@ pub enum OutputsError {
     NotATask {
         /// The pod's name.
         pod: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The list of a task's files is damaged.
@@ -104,7 +104,7 @@ pub enum OutputsError {
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A kept file is missing or has another content.
@@ -115,7 +115,7 @@ pub enum OutputsError {
     Damaged {
         /// The path in the task's folder.
         path: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// Files with another content exist in the target folder.
@@ -131,7 +131,7 @@ pub enum OutputsError {
         folder: PathBuf,
         /// Some of the files.
         examples: Vec<String>,
-        /// Their number.
+        /// The number of the files.
         count: u64,
     },
     /// A file cannot be written at its path in the target folder.
@@ -139,14 +139,14 @@ pub enum OutputsError {
     Blocked {
         /// The target folder.
         folder: PathBuf,
-        /// The path in it.
+        /// The path in the target folder.
         path: String,
-        /// What is in the way.
+        /// The obstacle.
         problem: String,
     },
 }
 
-/// Whether a write failed because of a full disk, a quota, or a limit of the size of files.
+/// Returns true if a write failed because of a full disk, a quota, or a limit of the size of files.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -154,7 +154,7 @@ pub(crate) fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// The examples, and the number of the others.
+/// The examples, and the number of the other files.
 fn listed(examples: &[String], count: u64) -> String {
     let names: Vec<_> = examples.iter().map(|path| escaped(path)).collect();
     match count.saturating_sub(examples.len() as u64) {

@@ -1,5 +1,6 @@
 //! Writes the outputs of a task to a folder, and verifies them. Nothing is written outside the
-//! folder: each folder on the way is opened by its name in the folder above, without links.
+//! folder, because each folder of a path is opened by its name in the parent folder, without
+//! following links.
 
 use std::{
     fs::{self, File},
@@ -22,28 +23,28 @@ use super::{
 /// The maximum number of files to name in an error.
 const NAMED: usize = 5;
 
-/// Where to write outputs.
+/// The destination of outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchOptions {
     /// The folder, which is created if it does not exist.
     pub to: PathBuf,
-    /// Whether to overwrite files with another content.
+    /// True to overwrite files with another content.
     pub force: bool,
 }
 
-/// What was fetched.
+/// The result of a fetch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fetched {
     /// The number of written files.
     pub files: u64,
-    /// Their size in bytes.
+    /// The size of the written files in bytes.
     pub bytes: u64,
     /// The number of files that the folder already had.
     pub present: u64,
 }
 
 impl Fetched {
-    /// The sum of both.
+    /// The number of written files and of files that the folder already had.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -54,7 +55,7 @@ impl Fetched {
     }
 }
 
-/// What is at the path of a file.
+/// The entry at the path of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum At {
     Nothing,
@@ -62,16 +63,16 @@ enum At {
     Same,
     /// A file with another content, or a link.
     Other,
-    /// Something that is never replaced.
+    /// An entry that is never replaced.
     Blocked(&'static str),
 }
 
-/// From where to read the contents of a task's files.
+/// The source of the contents of a task's files.
 pub(crate) trait Contents {
     /// Opens the content of a file. Files are opened in the order of the list.
     fn open<'a>(&'a mut self, file: &OutputFile) -> Result<Box<dyn Read + 'a>, OutputsError>;
 
-    /// The place of the content, for errors.
+    /// The location of the content, for errors.
     fn name(&self, file: &OutputFile) -> String;
 }
 
@@ -85,8 +86,8 @@ impl Contents for &Outputs {
     }
 }
 
-/// Writes the files of a task. Files that the folder already has are skipped. Nothing is
-/// written if the folder has files with another content, unless `force` is set.
+/// Writes the files of a task. Files that the folder already has are skipped. Nothing is written if
+/// the folder has files with another content, unless `force` is set.
 pub(crate) fn fetch_from(
     contents: &mut dyn Contents,
     manifest: &Manifest,
@@ -190,8 +191,8 @@ impl Outputs {
     }
 }
 
-/// Writes a file under a temporary name, verifies it, and gives it its name. Returns whether it was
-/// written: another process may have fetched it meanwhile.
+/// Writes a file under a temporary name, verifies it, and gives it its name. Returns true if it was
+/// written. Otherwise, another process has fetched it meanwhile.
 fn write(
     contents: &mut dyn Contents,
     root: &OwnedFd,
@@ -235,7 +236,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Opens the folder at a path below another one, and creates the missing ones.
+/// Opens the folder at a path below another one, and creates missing folders.
 fn make_folders(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     let mut folder = openat(root, ".", FOLDER, Mode::empty())?;
     for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -248,7 +249,7 @@ fn make_folders(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     Ok(folder)
 }
 
-/// What is at the path of a file.
+/// Looks up the entry at the path of a file.
 fn look(root: &OwnedFd, file: &OutputFile) -> io::Result<At> {
     let (above, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
     let mut folder = openat(root, ".", FOLDER, Mode::empty())?;
@@ -291,7 +292,7 @@ fn look(root: &OwnedFd, file: &OutputFile) -> io::Result<At> {
     }
 }
 
-/// The folder of a task's files in the folder of a run's outputs: none for a run with one task.
+/// The folder of a task's files in the folder of a run's outputs. Empty for a run with one task.
 #[must_use]
 pub fn task_folder(to: &Path, manifest: &Manifest, is_alone: bool) -> PathBuf {
     match is_alone {

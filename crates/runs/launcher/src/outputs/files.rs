@@ -1,4 +1,5 @@
-//! The files of a folder of outputs: a list per task, the marks of removed runs, and the contents.
+//! The files of a folder of outputs: a list for each task, the marks of removed runs, and the
+//! contents.
 
 use std::{
     collections::BTreeSet,
@@ -26,7 +27,7 @@ pub struct OutputsUsage {
     pub runs: u64,
     /// The number of distinct contents.
     pub files: u64,
-    /// Their size in bytes.
+    /// The size of the contents in bytes.
     pub bytes: u64,
 }
 
@@ -35,7 +36,7 @@ pub struct OutputsUsage {
 pub(super) struct KnownRun {
     pub(super) namespace: String,
     pub(super) run: String,
-    /// When its folder was last changed.
+    /// The time when the folder of the run was last changed.
     pub(super) changed: SystemTime,
 }
 
@@ -58,7 +59,7 @@ impl Outputs {
         self.runs().join(namespace).join(run)
     }
 
-    /// Whether the run was removed.
+    /// Returns true if the run was removed.
     pub(super) fn is_removed(&self, namespace: &str, run: &str) -> bool {
         self.run(namespace, run).join(REMOVED).exists()
     }
@@ -68,13 +69,13 @@ impl Outputs {
         folder.join(format!("{}.{}{ENDING}", task.role, task.index))
     }
 
-    /// Whether there is a list of a task.
+    /// Returns true if a task has a list.
     pub(super) fn has_manifest(&self, task: &OutputTask) -> bool {
         self.manifest(task).exists()
     }
 
-    /// Writes the list of a task. Returns whether it was written: the files of a running task do
-    /// not replace those of an attempt that has ended.
+    /// Writes the list of a task. Returns true if it was written: the files of a running task do
+    /// not replace the files of an ended attempt.
     pub(super) fn write_manifest(
         &self,
         task: &OutputTask,
@@ -83,7 +84,7 @@ impl Outputs {
         let folder = self.run(&task.namespace, &task.run);
         let created = fs::create_dir_all(&folder);
         created.map_err(|error| OutputsError::not_kept("create", &folder, error))?;
-        // A client and the node may write it at the same time.
+        // A client and the node may write the list at the same time.
         let lock = File::open(&folder).map_err(OutputsError::system("open", &folder))?;
         lock.lock().map_err(OutputsError::system("lock", &folder))?;
         let path = self.manifest(task);
@@ -92,8 +93,8 @@ impl Outputs {
         }
         let write = || {
             let mut file = tempfile::NamedTempFile::new_in(&folder)?;
-            // Not through a buffer whose last bytes are written when it is dropped: an error would
-            // be lost.
+            // Without a buffer, whose last bytes are written when it is dropped, so that an error
+            // would be lost.
             file.write_all(&serde_json::to_vec(manifest)?)?;
             file.persist(&path).map_err(|error| error.error)
         };
@@ -126,7 +127,7 @@ impl Outputs {
         }
     }
 
-    /// As [`of_run`](Self::of_run), and the errors of damaged lists.
+    /// Like [`of_run`](Self::of_run), but also returns the errors of damaged lists.
     ///
     /// # Errors
     /// The folder cannot be read.
@@ -172,7 +173,8 @@ impl Outputs {
     }
 
     /// Removes the outputs of a removed run, and marks it, so that none are added while its pods
-    /// terminate. Of a schedule, removes those of all its runs. Returns the number of freed bytes.
+    /// terminate. For a schedule, removes the outputs of all its runs. Returns the number of freed
+    /// bytes.
     ///
     /// # Errors
     /// The folder cannot be read or written.
@@ -205,8 +207,8 @@ impl Outputs {
         self.forget(&self.run(&run.namespace, &run.run))
     }
 
-    /// Removes contents that no list refers to. The caller has the exclusive lock. A damaged list
-    /// prevents it, because its contents are unknown.
+    /// Removes contents that no list refers to. The caller must have the exclusive lock. If a list
+    /// is damaged, nothing is removed, because its contents are unknown.
     pub(super) fn remove_unused(&self) -> Result<u64, OutputsError> {
         let mut used = BTreeSet::new();
         for run in self.known_runs()? {
@@ -227,7 +229,7 @@ impl Outputs {
         Ok(freed)
     }
 
-    /// Calls a function with each file of contents, also with incomplete ones.
+    /// Calls a function with each file of contents, including incomplete ones.
     fn each_content(
         &self,
         mut each: impl FnMut(&str, &fs::DirEntry) -> io::Result<()>,
@@ -261,7 +263,7 @@ impl Outputs {
             usage.runs = usage.runs.saturating_add(u64::from(has_list));
         }
         self.each_content(|_, entry| {
-            // Another process may have removed it.
+            // Another process may have removed the file.
             if let Ok(found) = entry.metadata() {
                 usage.files = usage.files.saturating_add(1);
                 usage.bytes = usage.bytes.saturating_add(found.len());

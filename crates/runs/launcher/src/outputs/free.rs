@@ -1,5 +1,5 @@
-//! Frees the disk of a task that has ended, so that its outputs can be kept: removes the files of its
-//! folder that are no outputs. The folder is removed after that in any case.
+//! Frees the disk of a task that has ended, so that its outputs can be kept, by removing the files
+//! of its folder that are not outputs. The folder is removed later in any case.
 
 use std::os::fd::OwnedFd;
 
@@ -21,8 +21,9 @@ impl Tree {
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Removes the files that are no outputs; none if an output is a link, which may lead to any of
-    /// them. Other file systems that are mounted in the folder are left.
+    /// Removes the files that are not outputs. Removes nothing if an output is a link, because it
+    /// may lead to any of the files. Other file systems that are mounted in the folder are not
+    /// changed.
     pub(super) fn remove_others(&self, patterns: &Patterns) {
         if self.found.iter().any(|found| found.is_link) {
             return;
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(files(&work), left.map(str::to_owned).into());
         assert!(outside.join("kept").exists());
 
-        // The target of an output that is a link is no output itself.
+        // The target of a link among the outputs is not itself an output.
         fs::write(work.join("target"), "x").unwrap();
         symlink("../target", work.join("out/link")).unwrap();
         tree().remove_others(&patterns);

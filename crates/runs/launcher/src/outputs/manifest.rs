@@ -12,7 +12,7 @@ pub(super) const VERSION: u32 = 1;
 /// The maximum number of files to list that were left out.
 const MOST_LEFT_OUT: usize = 1_000;
 
-/// The outputs of a task: those of its last attempt.
+/// The outputs of the last attempt of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -28,15 +28,15 @@ pub struct Manifest {
     pub pod: String,
     /// The UID of the pod.
     pub pod_uid: String,
-    /// When the files were collected.
+    /// The time when the files were collected.
     pub collected: Timestamp,
-    /// Whether the attempt had ended: otherwise the files may be incomplete.
+    /// True if the attempt had ended. Otherwise, the files may be incomplete.
     pub ended: bool,
     /// The files, sorted by path.
     pub files: Vec<OutputFile>,
     /// Matching files that were left out.
     pub left_out: Vec<LeftOut>,
-    /// Why not all matching files were considered, if so.
+    /// The reason why not all matching files were considered, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The number of further files that were left out.
@@ -54,7 +54,7 @@ pub struct OutputFile {
     pub size: u64,
     /// The sha256 of the content, in hexadecimal.
     pub sha256: String,
-    /// Whether its owner can execute it.
+    /// True if the owner can execute the file.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }
@@ -65,34 +65,34 @@ pub struct OutputFile {
 pub struct LeftOut {
     /// The path in the task's folder, with escaped control characters.
     pub path: String,
-    /// Why it was left out.
+    /// The reason for leaving it out.
     pub reason: Reason,
 }
 
-/// Why a matching file was left out.
+/// The reason why a matching file was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Reason {
-    /// With it, the size limit would be exceeded.
+    /// The file would exceed the size limit.
     SizeLimit,
-    /// With it, the limit of the number of files would be exceeded.
+    /// The file would exceed the limit of the number of files.
     FileLimit,
     /// The disk is nearly full.
     DiskSpace,
-    /// It is a symbolic link to a folder, to a missing file, or out of the task's folder.
+    /// The file is a symbolic link to a folder, to a missing file, or out of the task's folder.
     Link,
-    /// It is not a regular file.
+    /// The entry is not a regular file.
     NotAFile,
-    /// Its name is not UTF-8, has control characters, or is too long.
+    /// The name is not UTF-8, has control characters, or is too long.
     Name,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// The folder has too many files, or too many levels: not all were considered.
+    /// The folder has too many files, or too many levels, so that not all were considered.
     TooMany,
-    /// The store takes no more at once.
+    /// The store does not accept more at once.
     StoreLimit,
-    /// It was changed while it was read.
+    /// The file was changed while it was read.
     Changed,
     /// A reason of a newer version.
     #[serde(other)]
@@ -129,7 +129,7 @@ impl Manifest {
         }
     }
 
-    /// Records what a folder has that cannot be kept, and the number of further such entries.
+    /// Records entries of a folder that cannot be kept, and the number of further such entries.
     pub(super) fn leave_out_all(&mut self, all: &[LeftOut], more: u64) {
         for left_out in all {
             self.leave_out(left_out.path.clone(), left_out.reason);
@@ -158,7 +158,7 @@ impl Manifest {
         format!("{}/{}", self.role, self.index)
     }
 
-    /// Checks that the paths can be written below a folder, without one that contains another.
+    /// Checks that the paths can be written below a folder, and that no path contains another.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.version != VERSION {
             return Err(format!("its version is {}, not {VERSION}", self.version));
@@ -194,7 +194,7 @@ impl Manifest {
     }
 }
 
-/// Whether a text is a sha256 in lower-case hexadecimal.
+/// Returns true if a text is a sha256 in lower-case hexadecimal.
 pub(super) fn is_sha256(text: &str) -> bool {
     text.len() == 64
         && text

@@ -1,15 +1,15 @@
 //! Outputs: the files of a task's folder that a cluster on this machine keeps when the task
 //! ends, until the run is removed.
 //!
-//! A role's [`OutputRequest`] says which files. It is an annotation of the task's pod, which the
-//! node reads: pods need no credentials, and files of a task that is killed are kept, too. The
-//! content of a file is stored once under its sha256 (`content`). A [`Manifest`] per task
-//! lists its files, and what was left out and why.
+//! A role's [`OutputRequest`] selects the files. It is an annotation of the task's pod, which the
+//! node reads. Therefore, pods need no credentials, and files of a killed task are kept, too. The
+//! content of a file is stored once under its sha256 (`content`). The [`Manifest`] of a task lists
+//! its files, and the files that were left out with the reasons.
 //!
 //! `collect` keeps the files of a task, `fetch` writes them to a folder and verifies them, and
-//! `old` removes those of runs that no longer exist. On other clusters, tasks upload their files
-//! as one stream (`packed`), which has the list at its end. File names, annotations and manifests
-//! are untrusted input: tasks choose them.
+//! `old` removes the files of runs that no longer exist. On other clusters, tasks upload their
+//! files as one stream (`packed`), which has the list at its end. File names, annotations and
+//! manifests are untrusted input: tasks choose them.
 
 mod collect;
 mod content;
@@ -51,7 +51,7 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// The outputs in this folder, which does not have to exist.
+    /// Returns the outputs in this folder, which does not have to exist.
     #[must_use]
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }

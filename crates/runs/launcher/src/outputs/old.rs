@@ -7,19 +7,19 @@ use std::{
 
 use super::{Outputs, OutputsError, files::KnownRun};
 
-/// How long to keep the outputs of a run that was not removed with `longshore rm`, but by its
-/// `ttl` or by another client.
+/// The time to keep the outputs of a run that was not removed with `longshore rm`, but by its `ttl`
+/// or by another client.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 
-/// Whether a run's outputs can be removed if the run does not exist. If the clock was set back,
-/// none are old.
+/// Returns true if a run's outputs can be removed if the run does not exist. If the clock was set
+/// back, outputs do not count as old.
 fn is_old(run: &KnownRun, now: SystemTime) -> bool {
     now.duration_since(run.changed)
         .is_ok_and(|age| age > KEPT_FOR)
 }
 
 impl Outputs {
-    /// Whether there are outputs that can be removed if their runs do not exist.
+    /// Returns true if there are outputs that can be removed if their runs do not exist.
     pub(crate) fn has_old(&self, now: SystemTime) -> Result<bool, OutputsError> {
         Ok(self.known_runs()?.iter().any(|run| is_old(run, now)))
     }

@@ -1,9 +1,9 @@
-//! The temporary file that a fetched file has until it is complete.
+//! The temporary file of a fetched file until it is complete.
 //!
-//! Its name follows from the content, so that an interrupted attempt leaves at most one file, which
-//! the next attempt replaces. It is locked while it is written: another process that fetches the
-//! same content into the same folder uses a name of its own, and neither gives the incomplete file
-//! of the other its final name.
+//! The name is derived from the content, so that an interrupted attempt leaves at most one file,
+//! which the next attempt replaces. The file is locked while it is written. Another process that
+//! fetches the same content into the same folder uses its own name, so neither gives the other's
+//! incomplete file its final name.
 
 use std::{fs::File, os::fd::OwnedFd};
 
@@ -17,7 +17,7 @@ use rustix::{
 
 use super::OutputFile;
 
-/// How often another process may take the name.
+/// The number of times that another process may take the name.
 const ATTEMPTS: u32 = 10;
 
 /// A file that is being written.
@@ -29,7 +29,7 @@ pub(super) struct PartFile<'a> {
 }
 
 impl<'a> PartFile<'a> {
-    /// Creates an empty file in the folder of the file.
+    /// Creates an empty temporary file in the folder of the file.
     pub(super) fn create(folder: &'a OwnedFd, file: &OutputFile) -> Result<Self, Errno> {
         let content = file.sha256.get(..16).unwrap_or_default();
         let mode = Mode::from_raw_mode(if file.executable { 0o777 } else { 0o666 });
@@ -47,7 +47,7 @@ impl<'a> PartFile<'a> {
                 Err(Errno::EXIST) => continue,
                 created => created?,
             };
-            // Another process may have removed it before it was locked.
+            // Another process may have removed the file before it was locked.
             if lock(&created) && is_at(folder, &name, &created) {
                 return Ok(Self {
                     folder,
@@ -80,7 +80,7 @@ impl Drop for PartFile<'_> {
     }
 }
 
-/// Removes the file that an interrupted attempt has left. Returns whether the name is free: not if
+/// Removes the file of an interrupted attempt. Returns true if the name is free, and false if
 /// another process writes the file.
 fn remove_unlocked(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -88,7 +88,7 @@ fn remove_unlocked(folder: &OwnedFd, name: &str) -> Result<bool, Errno> {
         Err(Errno::NOENT) => return Ok(true),
         opened => opened,
     };
-    // What cannot be opened, such as a link, is not a file of this program.
+    // Entries that cannot be opened, such as links, are not files of this program.
     let is_locked = opened.is_ok_and(|opened| is_file(&opened) && !lock(&opened));
     if is_locked {
         return Ok(false);
@@ -103,14 +103,14 @@ fn is_file(file: &OwnedFd) -> bool {
     fstat(file).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
 }
 
-/// Locks a file until it is closed. Returns whether no other process has it. Where the file system
-/// has no locks, none has.
+/// Locks a file until it is closed. Returns true if no other process has locked it, or if the file
+/// system has no locks.
 fn lock(file: &OwnedFd) -> bool {
     let locked = flock(file, FlockOperation::NonBlockingLockExclusive);
     !matches!(locked, Err(Errno::WOULDBLOCK))
 }
 
-/// Whether this file has the name.
+/// Returns true if this file has the name.
 fn is_at(folder: &OwnedFd, name: &str, file: &OwnedFd) -> bool {
     let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
     match (found, fstat(file)) {
@@ -122,7 +122,7 @@ fn is_at(folder: &OwnedFd, name: &str, file: &OwnedFd) -> bool {
 /// Renames a file unless the new name exists.
 fn rename_new(folder: &OwnedFd, from: &str, to: &str) -> Result<(), Errno> {
     match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
-        // Not all file systems support it.
+        // Not all file systems support this rename.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             match statat(folder, to, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(_) => Err(Errno::EXIST),

@@ -26,14 +26,14 @@ pub(super) fn shown(path: &str) -> String {
     shown
 }
 
-/// Whether a path consists of names, without `.` and `..`, and without control characters.
+/// Returns true if a path consists of names without `.`, `..` and control characters.
 pub(super) fn is_plain(path: &str) -> bool {
     path.len() <= LONGEST
         && path.split('/').count() <= DEEPEST
         && path.split('/').all(is_plain_name)
 }
 
-/// Whether a text is the name of a file, without control characters.
+/// Returns true if a text is the name of a file, without control characters.
 fn is_plain_name(name: &str) -> bool {
     !name.is_empty()
         && name != "."

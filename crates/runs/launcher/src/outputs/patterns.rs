@@ -11,7 +11,7 @@ const LONGEST: usize = 1_024;
 /// name and `**` for any folders.
 ///
 /// # Errors
-/// The rule that it violates.
+/// The violated rule.
 pub fn check_pattern(pattern: &str) -> Result<(), String> {
     let path = trimmed(pattern);
     if path.is_empty() || pattern.len() > LONGEST {
@@ -28,7 +28,7 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
         .map_err(|error| error.kind().to_string())
 }
 
-/// A pattern without what has no meaning: a leading `./` and a trailing `/`.
+/// A pattern without meaningless parts: a leading `./` and a trailing `/`.
 fn trimmed(pattern: &str) -> &str {
     let path = pattern.strip_prefix("./").unwrap_or(pattern);
     path.strip_suffix('/').unwrap_or(path)
@@ -51,9 +51,9 @@ pub(super) struct Patterns {
 /// A part of a pattern between slashes.
 #[derive(Debug)]
 enum Part {
-    /// It matches some names.
+    /// A pattern for a single name.
     Name(GlobMatcher),
-    /// It may match anything, also several folders.
+    /// Any names, including several folders.
     Any,
 }
 
@@ -74,12 +74,12 @@ impl Patterns {
         })
     }
 
-    /// Whether a file is to be kept.
+    /// Returns true if a file is to be kept.
     pub(super) fn has(&self, path: &str) -> bool {
         self.files.is_match(path)
     }
 
-    /// Whether files in a folder may be kept, so that others need not be read.
+    /// Returns true if files in a folder may be kept. Other folders need not be read.
     pub(super) fn may_be_in(&self, folder: &str) -> bool {
         self.folders.iter().any(|parts| {
             let mut parts = parts.iter();
@@ -87,7 +87,7 @@ impl Patterns {
                 match parts.next() {
                     Some(Part::Name(glob)) if glob.is_match(name) => {}
                     Some(Part::Name(_)) => return false,
-                    // The pattern matches the folder above.
+                    // The pattern matches a parent folder.
                     Some(Part::Any) | None => return true,
                 }
             }

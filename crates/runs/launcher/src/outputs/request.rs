@@ -1,4 +1,4 @@
-//! Which files of a task to keep: the annotation of its pod.
+//! The annotation of a pod that selects the files of its task to keep.
 
 use longshore_diagnosis::names;
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ use super::{OutputsError, check_pattern};
 pub const DEFAULT_MAX_BYTES: u64 = 10 << 30;
 /// The default limit of the number of a task's outputs.
 pub const DEFAULT_MAX_FILES: u64 = 10_000;
-/// The maximum of that limit.
+/// The maximum of `max_files`.
 pub const MOST_FILES: u64 = 100_000;
 /// The maximum number of patterns.
 pub const MOST_PATTERNS: usize = 100;
 
-/// Which files of a task to keep.
+/// The selection of a task's files to keep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputRequest {
@@ -24,16 +24,17 @@ pub struct OutputRequest {
     pub max_bytes: u64,
     /// The maximum number of files.
     pub max_files: u64,
-    /// Whether the run is created by a schedule.
+    /// True if a schedule creates the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scheduled: bool,
-    /// The URL of the store to which the task uploads them; `None` if the cluster keeps them.
+    /// The URL of the store to which the task uploads the files. `None` if the cluster keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
-    /// The PersistentVolumeClaim to which the task writes them; `None` as for `store`.
+    /// The PersistentVolumeClaim to which the task writes the files. `None` if the cluster or a
+    /// store keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// How often to collect them while the task runs, in seconds.
+    /// The interval in seconds at which the files of the running task are collected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<u64>,
 }
@@ -44,7 +45,7 @@ impl OutputRequest {
         let invalid = |problem: String| OutputsError::Annotation { problem };
         let request: Self =
             serde_json::from_str(annotation).map_err(|error| invalid(error.to_string()))?;
-        // The metrics file is added to those of the user.
+        // The metrics file is added to the user's patterns.
         if request.patterns.len() > MOST_PATTERNS + 1 {
             return Err(invalid(format!("use at most {MOST_PATTERNS} patterns")));
         }
@@ -57,7 +58,7 @@ impl OutputRequest {
         })
     }
 
-    /// Whether the user requested no outputs: only the metrics file is kept.
+    /// Returns true if the user requested no outputs, so that only the metrics file is kept.
     pub(crate) fn is_only_metrics(&self) -> bool {
         matches!(&self.patterns[..], [only] if only == names::METRICS_FILE)
     }

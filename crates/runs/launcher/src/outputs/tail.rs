@@ -1,4 +1,4 @@
-//! The ends of files of tasks: of kept ones, and of those of running tasks.
+//! Reads the ends of kept files and of files of running tasks.
 
 use std::{
     fs::File,
@@ -20,8 +20,8 @@ impl Outputs {
     }
 }
 
-/// The last bytes of a file in the folder of a running task, at most `limit`; `None` if there is
-/// no such file. `volume` is the run's volume. Links out of the folder are not followed.
+/// The last bytes of a file in the folder of a running task, at most `limit`. `None` if the file
+/// does not exist. `volume` is the run's volume. Links out of the folder are not followed.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -10,7 +10,7 @@ use super::{OutputRequest, OutputsError};
 pub struct OutputTask {
     /// The namespace.
     pub(super) namespace: String,
-    /// The run; of a schedule, the execution.
+    /// The run. For a schedule, the execution.
     pub(super) run: String,
     /// The role.
     pub(super) role: String,
@@ -20,15 +20,15 @@ pub struct OutputTask {
     pub(super) pod: String,
     /// The UID of the pod.
     pub(super) pod_uid: String,
-    /// Which files to keep.
+    /// The files to keep.
     pub(super) request: OutputRequest,
 }
 
 impl OutputTask {
-    /// The task of a pod; `None` if it requests no outputs, or uploads them itself.
+    /// The task of a pod. `None` if it does not request outputs, or uploads them itself.
     ///
     /// # Errors
-    /// The pod's annotations or labels are invalid: any client can write them.
+    /// The pod's annotations or labels, which any client can write, are invalid.
     pub fn of(pod: &ObjectMeta) -> Result<Option<Self>, OutputsError> {
         let Some(annotation) = pod.annotations.get(names::OUTPUTS) else {
             return Ok(None);
@@ -43,7 +43,7 @@ impl OutputTask {
         };
         let label = |key: &'static str| {
             let value = pod.labels.get(key).map(String::as_str).unwrap_or_default();
-            // The values become names of files.
+            // The values become file names.
             let checked = name::dns_label(key, value);
             checked.map_err(|error| invalid(error.to_string()))?;
             Ok::<_, OutputsError>(value)

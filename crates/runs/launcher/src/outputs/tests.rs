@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use super::*;
 
-/// A pod's volume, a folder of outputs, and a folder of a client.
+/// A pod's volume, a folder of outputs, and a target folder of a client.
 struct Stage {
     folder: tempfile::TempDir,
     outputs: Outputs,
@@ -146,7 +146,7 @@ fn files_that_exist_are_skipped_and_others_are_not_overwritten_without_force() {
     let again = stage.fetch(&manifest, false).unwrap();
     assert_eq!((again.files, again.present), (0, 2));
 
-    // An interrupted attempt goes on.
+    // An interrupted attempt continues.
     fs::remove_file(stage.target().join("sub/b")).unwrap();
     let again = stage.fetch(&manifest, false).unwrap();
     assert_eq!((again.files, again.present), (1, 1));
@@ -376,7 +376,7 @@ fn outputs_are_removed_with_their_run_and_shared_contents_with_the_last() {
     assert_eq!(stage.outputs.remove("team", &second.run).unwrap(), 3);
     assert_eq!(stage.outputs.of_run("team", &second.run).unwrap(), []);
     assert_eq!(stage.outputs.of_run("team", &first.run).unwrap().len(), 1);
-    // Its pods may still be terminating.
+    // The run's pods may still be terminating.
     assert_eq!(stage.collect(&second), None);
     assert_eq!(stage.outputs.remove("team", &first.run).unwrap(), 6);
     assert_eq!(stage.outputs.usage().unwrap(), OutputsUsage::default());
@@ -436,14 +436,14 @@ fn processes_that_fetch_the_same_file_do_not_name_the_incomplete_file_of_each_ot
     let name = format!(".longshore-{}.part", &manifest.files[0].sha256[..16]);
     let part = stage.target().join(name);
     fs::write(&part, "comp").unwrap();
-    // Another process writes it.
+    // Another process writes the file.
     let other = fs::File::open(&part).unwrap();
     other.lock().unwrap();
     stage.fetch(&manifest, false).unwrap();
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     assert_eq!(read(&stage.target().join("a.txt")), "complete");
     assert_eq!(read(&part), "comp");
-    // The other process was killed: its file is removed.
+    // The other process was killed, so its file is removed.
     drop(other);
     fs::remove_file(stage.target().join("a.txt")).unwrap();
     stage.fetch(&manifest, false).unwrap();

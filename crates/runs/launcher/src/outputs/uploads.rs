@@ -1,5 +1,5 @@
-//! How tasks upload their outputs to a store: signed URLs in the run's Secret, one for each object,
-//! whose keys only depend on the task.
+//! The uploads of tasks' outputs to a store: signed URLs in the run's Secret, one for each object,
+//! whose keys depend only on the task.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +17,9 @@ use crate::store::SignedUrl;
 
 /// The file's name in the run's Secret.
 pub(crate) const UPLOADS_FILE: &str = "outputs.json.gz";
-/// The maximum size of the file: a Secret holds 1 MiB, and has the run's configuration, too.
+/// The maximum size of the file. A Secret holds 1 MiB, and also contains the run's configuration.
 pub(crate) const LARGEST_UPLOADS: usize = 960 * 1024;
-/// The maximum size of its content.
+/// The maximum size of the uncompressed content.
 const LARGEST_CONTENT: u64 = 256 << 20;
 
 /// The uploads of a run.
@@ -33,7 +33,7 @@ pub(crate) struct Uploads {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoleUploads {
     pub(crate) request: OutputRequest,
-    /// Its tasks, by index; none if they write to a claim.
+    /// The uploads of the tasks, by index. Empty if the tasks write to a claim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tasks: Vec<TaskUploads>,
 }
@@ -41,25 +41,26 @@ pub(crate) struct RoleUploads {
 /// The uploads of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskUploads {
-    /// For an attempt that has ended: first the object with the list, then the objects before it.
+    /// The URLs for an ended attempt: first of the object with the list, then of the objects before
+    /// it.
     pub(crate) ended: Vec<SignedUrl>,
-    /// For an attempt that runs.
+    /// The URL for a running attempt.
     pub(crate) running: SignedUrl,
 }
 
-/// Where tasks mount the claim for their outputs.
+/// The path at which tasks mount the claim for their outputs.
 pub(crate) const CLAIM_DIR: &str = "/longshore/outputs";
-/// The names of incomplete files in it begin so.
+/// The name prefix of incomplete files in the claim.
 pub(crate) const PART: &str = ".part-";
-/// The name of its volume.
+/// The name of the claim's volume.
 pub(crate) const CLAIM_VOLUME: &str = "longshore-outputs";
 
-/// The keys of a run's objects begin with this folder.
+/// The folder of a run's objects, with which their keys begin.
 pub(crate) fn folder(namespace: &str, run: &str) -> String {
     format!("outputs/{namespace}/{run}")
 }
 
-/// The name of an object of an attempt that has ended: the one with the list, or an earlier part.
+/// The name of an object of an ended attempt: the object with the list, or an earlier part.
 pub(crate) fn ended(role: &str, index: u32, part: usize) -> String {
     match part {
         0 => format!("{role}.{index}.ended"),
@@ -67,19 +68,19 @@ pub(crate) fn ended(role: &str, index: u32, part: usize) -> String {
     }
 }
 
-/// The name of the object of an attempt that runs.
+/// The name of the object of a running attempt.
 pub(crate) fn running(role: &str, index: u32) -> String {
     format!("{role}.{index}.running")
 }
 
-/// The number of objects of a task that has ended, at most.
+/// The maximum number of objects of an ended task.
 pub(crate) fn parts(request: &OutputRequest) -> u64 {
     request.max_bytes.div_ceil(PART_LIMIT).clamp(1, MOST_PARTS)
 }
 
 impl Uploads {
-    /// The names of all objects of a role's tasks, in the order in which [`RoleUploads::of`] expects
-    /// their URLs.
+    /// The names of all objects of a role's tasks, in the order in which [`RoleUploads::of`]
+    /// expects their URLs.
     pub(crate) fn names(role: &str, count: u32, request: &OutputRequest) -> Vec<String> {
         let parts = usize::try_from(parts(request)).unwrap_or(1);
         let names = (0..count).flat_map(|index| {

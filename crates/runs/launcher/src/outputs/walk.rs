@@ -1,5 +1,5 @@
 //! Finds the matching files of a task's folder. Processes of the task may still change it, and
-//! links in it lead anywhere, so each folder is opened by its name in the folder above.
+//! links in it may lead anywhere, so each folder is opened by its name in the parent folder.
 
 use std::{fs::File, io, os::fd::OwnedFd, path::Path};
 
@@ -20,13 +20,13 @@ const MOST_FOUND: usize = 200_000;
 /// The maximum number of entries to remember that cannot be kept.
 const MOST_LEFT_OUT: usize = 10_000;
 
-/// The folder of a task, and what it has.
+/// The folder of a task, and the entries that were found in it.
 #[derive(Debug)]
 pub(super) struct Tree {
     pub(super) root: OwnedFd,
     /// The matching files and links, sorted by path.
     pub(super) found: Vec<Found>,
-    /// What cannot be kept.
+    /// The entries that cannot be kept.
     pub(super) left_out: Vec<LeftOut>,
     /// The number of further such entries.
     pub(super) left_out_more: u64,
@@ -37,7 +37,7 @@ pub(super) struct Tree {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found {
     pub(super) path: String,
-    /// Whether it is a symbolic link.
+    /// True for a symbolic link.
     pub(super) is_link: bool,
 }
 
@@ -45,14 +45,14 @@ pub(super) const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
-/// Do not block on a pipe until a writer opens it.
+/// Flags for opening a file, which do not block on a pipe until a writer opens it.
 const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
 impl Tree {
-    /// Reads the folder `name` in `volume`; `None` if it does not exist.
+    /// Reads the folder `name` in `volume`. `None` if it does not exist.
     pub(super) fn read(volume: &Path, name: &str, patterns: &Patterns) -> io::Result<Option<Self>> {
         let open = |folder: &OwnedFd| openat(folder, name, FOLDER, Mode::empty());
         let volume = openat(CWD, volume, FOLDER, Mode::empty());
@@ -97,7 +97,7 @@ impl Tree {
             }
             self.entries = self.entries.saturating_add(1);
             if self.entries > MOST_ENTRIES || self.found.len() >= MOST_FOUND {
-                // Once, for the first folder that is not read to its end.
+                // Reported only once, for the first folder that is not read to its end.
                 if self.left_out.last().map(|last| last.reason) != Some(Reason::TooMany) {
                     self.leave_out(if path.is_empty() { "." } else { path }, Reason::TooMany);
                 }
@@ -124,7 +124,7 @@ impl Tree {
             if !is_wanted {
                 continue;
             }
-            // The whole path: a list with a path that is too long could not be read.
+            // Checks the whole path, because a list with a path that is too long could not be read.
             if std::str::from_utf8(bytes).is_err() || !is_plain(&own) {
                 self.leave_out(&own, Reason::Name);
                 continue;

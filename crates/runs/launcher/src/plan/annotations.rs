@@ -9,7 +9,7 @@ use super::{PlanError, Planner, run_role};
 use crate::{config::RoleSpec, outputs::OutputRequest};
 
 impl Planner<'_> {
-    /// The labels of all objects, or of those of a role.
+    /// The labels of all objects, or of a role's objects.
     pub(super) fn labels(&self, role: Option<&str>) -> BTreeMap<String, String> {
         // Longshore's labels override the user's, because they identify the run.
         let mut labels = self.spec.labels.clone();

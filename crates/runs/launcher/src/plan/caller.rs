@@ -1,4 +1,4 @@
-//! The recorded environment of the caller, in a role's Job.
+//! The recorded environment of the invoking shell, in a role's Job.
 
 use longshore_client::k8s_openapi::api::batch::v1::Job;
 use longshore_diagnosis::names;
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{caller::Caller, config::RoleSpec};
 
-/// Adds the recorded environment of the caller to a role: as a visible annotation of the Job
-/// and its pods, and as a variable for the bootstrap.
+/// Adds the recorded environment of the invoking shell to a role, as a visible annotation of the
+/// Job and its pods, and as a variable for the bootstrap.
 pub(super) fn record(caller: &Caller, role: &RoleSpec, job: &mut Job) -> Result<(), PlanError> {
     let containers = &mut pod_spec_of(job).containers;
     let main = containers.iter_mut().find(|one| one.name == names::MAIN);

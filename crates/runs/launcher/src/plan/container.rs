@@ -24,7 +24,7 @@ impl Planner<'_> {
                 .chain(own)
                 .collect(),
         );
-        // The folder in which the command runs, so that exec and cp also start there.
+        // The folder in which the command runs, so that exec and cp also start in it.
         main.working_dir = self.bundle.map(|_| names::WORK.to_owned());
         if self.fetches_itself(role) {
             add(&mut main.volume_mounts, self.bundle_mount());
@@ -97,8 +97,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Whether the main container fetches the code. On the embedded cluster, each container is a
-    /// process of the same machine, and a container less is a faster start. Containers of a
+    /// Returns true if the main container fetches the code. On the embedded cluster, each container
+    /// is a process of the same machine, so that fewer containers start faster. Containers of a
     /// template, and the supervisor of `dev`, expect the code when they start.
     fn fetches_itself(&self, role: &RoleSpec) -> bool {
         let is_embedded = self.spec.caller.is_some() && self.spec.launcher_image.is_none();
@@ -106,7 +106,7 @@ impl Planner<'_> {
         self.bundle.is_some() && is_embedded && needs_none && self.spec.dev.is_none()
     }
 
-    /// The command that runs that of the role.
+    /// The command of the container, which runs the role's command.
     fn run_command(&self, role: &RoleSpec) -> Vec<String> {
         match &self.spec.dev {
             None if self.fetches_itself(role) => {
@@ -137,7 +137,7 @@ impl Planner<'_> {
         let mut env = vec![
             field("LONGSHORE_INDEX", &annotation(names::COMPLETION_INDEX)),
             field("LONGSHORE_ROLE", &label(names::ROLE)),
-            // The pod's identity, for programs that query the cluster.
+            // The identity of the pod, for programs that query the cluster.
             field("POD_NAME", "metadata.name"),
             field("POD_NAMESPACE", "metadata.namespace"),
             field("POD_IP", "status.podIP"),
@@ -199,7 +199,7 @@ fn input(input: Input, main: &mut Container) {
             main.stdin = Some(true);
             main.stdin_once = Some(true);
         }
-        // It stays open after a lost connection, for a second client.
+        // The input stays open after a lost connection, for a second client.
         Input::Terminal => {
             main.stdin = Some(true);
             main.tty = Some(true);

@@ -1,4 +1,5 @@
-//! The data of a role's tasks: volumes, mounts, variables, and what an init container fetches.
+//! The data of a role's tasks: volumes, mounts, variables, and the list of data for an init
+//! container.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ impl Planner<'_> {
         infos.find(|info| info.source == data.source)
     }
 
-    /// The data of a role, with how its pods get it.
+    /// The data of a role, with its delivery to the pods.
     fn of_role<'a>(
         &'a self,
         role: &'a RoleSpec,
@@ -104,7 +105,7 @@ impl Planner<'_> {
                 name,
                 mount_path: data.path.clone(),
                 sub_path,
-                // Files of several tasks have the same content on the disk.
+                // Read-only, because files of several tasks share the same content on the disk.
                 read_only: Some(true),
                 ..VolumeMount::default()
             }
@@ -127,7 +128,7 @@ impl Planner<'_> {
             let mut container = Container {
                 command: Some(self.bootstrap("data").into()),
                 resources: resources::of_init_container(role),
-                // `why` shows the error.
+                // `why` shows the error from the termination message.
                 termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
                 ..self.container(names::FETCH_DATA, &role.image)
             };
@@ -147,7 +148,7 @@ impl Planner<'_> {
             .of_role(role)
             .map(|(_, data, info)| (data.name.as_str(), info.sha256.as_str()))
             .collect();
-        // Strings are always written.
+        // Serialization of strings cannot fail.
         let text = serde_json::to_string(&data).unwrap_or_default();
         (!data.is_empty()).then(|| (names::DATA.to_owned(), text))
     }

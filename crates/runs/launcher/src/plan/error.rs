@@ -1,6 +1,6 @@
-//! Why a plan cannot be made.
+//! Errors of making a plan.
 
-/// Why a plan cannot be made.
+/// An error of making a plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -25,7 +25,7 @@ pub enum PlanError {
     Pod {
         /// The role.
         role: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A part of the run is larger than Kubernetes or the kernel permits.
@@ -33,13 +33,13 @@ pub enum PlanError {
     TooLong {
         /// The part.
         what: String,
-        /// Its size in bytes.
+        /// The size of the part in bytes.
         size: usize,
         /// The object or value that has the limit.
         holder: &'static str,
         /// The limit in bytes.
         limit: usize,
-        /// What to do.
+        /// The recommended action.
         remedy: &'static str,
     },
     /// A number exceeds the range of its field.
@@ -47,7 +47,7 @@ pub enum PlanError {
     TooLarge {
         /// The option of the run.
         option: &'static str,
-        /// Its value.
+        /// The value of the option.
         value: u64,
     },
 }

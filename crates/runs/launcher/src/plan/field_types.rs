@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use crate::config::fraction_rule;
 
-/// Rejects values of the wrong type, and names their field. Quantities that are numbers, as in
-/// `cpu: 2`, become strings, which the Rust types require. Unknown fields are ignored.
+/// Rejects values of the wrong type, with an error that contains the field. Quantities that are
+/// numbers, as in `cpu: 2`, become strings, which the Rust types require. Unknown fields are
+/// ignored.
 pub(super) fn check(root: TypeRef, object: &mut Value) -> Result<(), String> {
     visit(root, object, &mut String::new())
 }
@@ -91,7 +92,8 @@ fn expected(shape: Shape) -> &'static str {
     }
 }
 
-/// Describes the value. Where the field can contain confidential text, only its type.
+/// Describes the value. If the field can contain confidential text, the description contains only
+/// its type.
 fn described(wanted: Shape, value: &Value) -> String {
     let is_text = matches!(
         wanted,

@@ -32,7 +32,7 @@ impl Planner<'_> {
         matches!(self.spec.workload, Workload::Scheduled(_))
     }
 
-    /// The Job of a role, without what the user wrote in Kubernetes' notation.
+    /// The Job of a role, without the settings that the user wrote in Kubernetes' notation.
     fn generated_job(&self, role: &RoleSpec) -> Result<Job, PlanError> {
         let labels = self.labels(Some(&role.name));
         let annotations = self.annotations(role)?;
@@ -55,10 +55,10 @@ impl Planner<'_> {
         let retries = int32("retries", self.spec.retries.into())?;
         let whole_run = self.spec.restarts.whole_run.is_some();
         let (backoff_limit, backoff_limit_per_index, max_failed_indexes) = match sweep {
-            // A combination that fails does not end the others.
+            // A failed combination does not end the others.
             Some(_) => (None, Some(retries), max_failed.transpose()?),
             None if retries == 0 || self.is_restarted_by_set() => (Some(0), None, None),
-            // The limit per index is there for the counts of failures that its pods get.
+            // The limit per index makes Kubernetes count failures in the annotations of the pods.
             None if whole_run => (Some(retries), Some(retries), Some(0)),
             None => (None, Some(retries), Some(0)),
         };

@@ -1,12 +1,12 @@
 //! The objects that a run creates. Pure: the same arguments result in the same plan, and
 //! `--dry-run` prints exactly the objects to be created.
 //!
-//! The objects have the types of k8s-openapi, so what reads a plan uses their fields.
+//! The objects have the types of k8s-openapi, so code that reads a plan uses their fields.
 //!
-//! Fields of a user's pod template that these types lack, because they are misspelt or because
-//! the cluster is newer than Longshore, are refused by name ([`PlanError::Pod`]): they would be
-//! lost, and most API servers drop unknown fields without an error. Values of the wrong type
-//! are refused in the same way.
+//! Fields of a user's pod template that these types lack, because they are misspelt or because the
+//! cluster is newer than Longshore, are refused by name ([`PlanError::Pod`]). They would be lost,
+//! because most API servers drop unknown fields without an error. Values of the wrong type are
+//! refused in the same way.
 
 mod annotations;
 mod caller;
@@ -63,32 +63,32 @@ pub struct Plan {
     pub service: Option<Service>,
     /// The roles, each with its Job. The leader is first.
     pub roles: Vec<PlannedRole>,
-    /// The workload that the Jobs become.
+    /// The kind of workload that creates the Jobs.
     pub workload: Workload,
     /// The Kueue LocalQueue that admits the run.
     pub queue: Option<String>,
-    /// How often a JobSet creates all of its Jobs again.
+    /// The maximum number of restarts of a JobSet.
     pub set_restarts: i32,
-    /// Whether its tasks get changes from `longshore dev`.
+    /// True if the tasks receive changes from `longshore dev`.
     pub receives_changes: bool,
-    /// The objects that notify about the run. The last is a Job or CronJob, which owns the others, and
-    /// which the first workload of the run owns.
+    /// The objects that notify about the run. The last object is a Job or CronJob, which owns the
+    /// others, and is owned by the first workload of the run.
     pub notifier: Vec<PlannedObject>,
-    /// What the user should know about it.
+    /// Notes for the user about the run.
     pub notes: Vec<String>,
 }
 
 /// A role of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRole {
-    /// Its name, its number of tasks, and whether it is a service role.
+    /// The name of the role, its number of tasks, and its type.
     pub role: RunRole,
-    /// Its Job. A JobSet and CronJobs create Jobs from templates with the same content.
+    /// The role's Job. A JobSet and CronJobs create Jobs from templates with the same content.
     pub job: Job,
 }
 
 impl Plan {
-    /// The run, as it is followed once it is created.
+    /// The run, for following it after its creation.
     #[must_use]
     pub fn as_run(&self) -> Run {
         Run {
@@ -99,7 +99,7 @@ impl Plan {
         }
     }
 
-    /// Records the owner in all objects but the bundle, which runs share, and in the pods.
+    /// Records the owner in all objects except the bundle, which runs share, and in the pods.
     pub(crate) fn mark_owner(&mut self, owner: &Owner) {
         owner.mark(&mut self.config.metadata);
         if let Some(service) = &mut self.service {
@@ -162,10 +162,10 @@ impl Plan {
 }
 
 /// Plans a run: one Indexed Job per role, a headless Service for host names, a Secret with the
-/// configuration of the pods, and a Secret with the bundle if there is no store.
+/// configuration of the pods, and a Secret with the bundle unless it is in a store.
 ///
-/// Each task has its own port (`port` of the spec, counted up), because tasks may share a
-/// network, and many programs listen on all addresses.
+/// Each task has its own port, counted from `port` of the spec, because tasks may share a network,
+/// and many programs listen on all addresses.
 ///
 /// ```
 /// use longshore_launcher::{Flags, RunName, Settings, config, plan::plan};

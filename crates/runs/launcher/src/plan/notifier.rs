@@ -1,5 +1,5 @@
-//! The pod that calls the webhook of a run, and what it may do: it only reads Jobs, pods and
-//! events of the namespace. The role of Kubernetes cannot be limited to the objects of a run.
+//! The pod that calls the webhook of a run, and its permissions: it may only read Jobs, pods and
+//! events of the namespace. A Role of Kubernetes cannot be limited to the objects of a run.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ use crate::{
     webhook::looks_secret,
 };
 
-/// How often the pod is started again after a failure.
+/// The maximum number of restarts of the pod after failures.
 const RESTARTS: i32 = 6;
 /// The volume with the URL.
 const VOLUME: &str = "webhook";
@@ -68,7 +68,7 @@ impl Planner<'_> {
         objects
     }
 
-    /// What the user should know about the webhook.
+    /// The note for the user about the webhook.
     pub(super) fn webhook_note(&self) -> Option<String> {
         let Some(WebhookUrl::Plain(url)) = self.spec.webhook.as_ref().map(|webhook| &webhook.url)
         else {
@@ -80,13 +80,14 @@ impl Planner<'_> {
         })
     }
 
-    /// The name of its objects. Names of the run's objects begin with that of the run.
+    /// The name of the notifier's objects. It does not begin with the run's name, unlike the names
+    /// of the run's other objects.
     fn notifier_name(&self) -> String {
         format!("notify-{}", self.run)
     }
 
     fn notifier_metadata(&self) -> ObjectMeta {
-        // Without the run's label, it is no task of the run.
+        // Without the run's label, the pod is not treated as a task of the run.
         let mut labels = self.spec.labels.clone();
         labels.insert(names::NOTIFIES.to_owned(), self.run.to_string());
         ObjectMeta {
@@ -107,7 +108,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Its service account and what it may do.
+    /// The service account with its permissions.
     fn access(&self) -> [PlannedObject; 3] {
         let texts = |texts: &[&str]| {
             texts
@@ -176,7 +177,7 @@ impl Planner<'_> {
         command.extend(["--stuck-after".to_owned(), seconds]);
         let mut env = vec![
             field("POD_NAMESPACE", "metadata.namespace"),
-            // The cluster of the pod, whatever the image has.
+            // The cluster of the pod, regardless of the image's settings.
             EnvVar {
                 name: "KUBECONFIG".to_owned(),
                 value: Some("/longshore/none".to_owned()),
@@ -200,12 +201,13 @@ impl Planner<'_> {
             command: Some(command),
             env: Some(env),
             resources: Some(ResourceRequirements {
-                // It is created before the tasks, and must not take the room of one of them.
+                // The notifier is created before the tasks, and must not use capacity that they
+                // need.
                 requests: Some(amounts(&[("cpu", "0"), ("memory", "0")])),
                 limits: Some(amounts(&[("cpu", "500m"), ("memory", "256Mi")])),
                 ..ResourceRequirements::default()
             }),
-            // `why` and `runs` read from it why the webhook was not called.
+            // `why` and `runs` read the reason of a failed call from the termination message.
             termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
             volume_mounts: Some(vec![VolumeMount {
                 name: VOLUME.to_owned(),
@@ -268,7 +270,7 @@ impl Planner<'_> {
                             on_pod_conditions: Some(vec![disrupted]),
                             ..rule("Ignore")
                         },
-                        // A service that refuses the message will refuse it again.
+                        // A service that refuses the message would refuse it again.
                         PodFailurePolicyRule {
                             on_exit_codes: Some(refused),
                             ..rule("FailJob")

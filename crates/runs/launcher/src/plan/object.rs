@@ -30,9 +30,9 @@ pub enum PlannedObject {
     JobSet(Box<JobSet>),
     /// The identity of the pod that notifies about the run.
     ServiceAccount(Box<ServiceAccount>),
-    /// What it may read.
+    /// The permissions of the service account.
     Role(Box<Role>),
-    /// That it may.
+    /// The binding of the permissions.
     RoleBinding(Box<RoleBinding>),
 }
 
@@ -52,7 +52,7 @@ macro_rules! of_each_kind {
 }
 
 impl PlannedObject {
-    /// Its kind, such as `Job`.
+    /// The kind, such as `Job`.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         fn kind<K: Resource>(_: &K) -> &'static str {
@@ -61,7 +61,7 @@ impl PlannedObject {
         of_each_kind!(self, object => kind(&**object))
     }
 
-    /// The version of its API, such as `batch/v1`.
+    /// The version of the API, such as `batch/v1`.
     pub(crate) fn api_version(&self) -> &'static str {
         fn version<K: Resource>(_: &K) -> &'static str {
             K::API_VERSION
@@ -69,7 +69,7 @@ impl PlannedObject {
         of_each_kind!(self, object => version(&**object))
     }
 
-    /// Suspends it, if it is a Job or a CronJob.
+    /// Suspends the object if it is a Job or a CronJob.
     pub(crate) fn suspend(&mut self) {
         match self {
             Self::Job(job) => job.spec.get_or_insert_default().suspend = Some(true),
@@ -78,23 +78,23 @@ impl PlannedObject {
         }
     }
 
-    /// Its metadata.
+    /// The metadata.
     #[must_use]
     pub fn metadata(&self) -> &ObjectMeta {
         of_each_kind!(self, object => object.metadata())
     }
 
-    /// Its metadata, to change it.
+    /// The metadata, to change it.
     pub(crate) fn metadata_mut(&mut self) -> &mut ObjectMeta {
         of_each_kind!(self, object => object.metadata_mut())
     }
 
-    /// Makes an object its owner.
+    /// Sets the owner of the object.
     pub(crate) fn own(&mut self, owner: OwnerReference) {
         self.metadata_mut().owner_references = Some(vec![owner]);
     }
 
-    /// Its name.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.metadata().name.as_deref().unwrap_or_default()

@@ -26,7 +26,7 @@ impl Planner<'_> {
         let own_volumes = pods.volumes.iter().map(|(volume, _)| volume.clone());
         Ok(PodSpec {
             restart_policy: Some("Never".to_owned()),
-            // With it, the Service resolves the host names of an Indexed Job's pods:
+            // With the subdomain, the Service resolves the host names of an Indexed Job's pods:
             // <job>-<index>.<service>.
             subdomain: self.spec.has_peers().then(|| self.run.to_string()),
             enable_service_links: Some(false),
@@ -34,8 +34,8 @@ impl Planner<'_> {
             service_account_name: self.spec.service_account.clone(),
             image_pull_secrets: unless_empty(pull_secrets.collect()),
             host_network: pods.host_network.then_some(true),
-            // With the default, pods with the network of the node have its DNS, without the
-            // names of other pods.
+            // With the default policy, pods in the node's network use the node's DNS, which does
+            // not know the names of other pods.
             dns_policy: pods
                 .host_network
                 .then(|| "ClusterFirstWithHostNet".to_owned()),
@@ -97,7 +97,7 @@ fn secret_volume(name: &str, secret: String) -> Volume {
     }
 }
 
-/// A list for a field that is left out if it is empty.
+/// A list for a field that is omitted if it is empty.
 pub(super) fn unless_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
     (!items.is_empty()).then_some(items)
 }

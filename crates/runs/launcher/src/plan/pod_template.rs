@@ -1,4 +1,4 @@
-//! The pod template of a Job, to change it.
+//! Access to the pod template of a Job.
 
 use longshore_client::k8s_openapi::{
     api::{batch::v1::Job, core::v1::PodSpec},

@@ -10,7 +10,7 @@ use longshore_resolver::accelerators::device;
 
 use crate::config::RoleSpec;
 
-/// The resource that the name `gpu` stands for.
+/// The full name of the resource `gpu`.
 const GPU: &str = "nvidia.com/gpu";
 
 /// The number of accelerators of each task of a role, of the most frequent kind.
@@ -47,9 +47,9 @@ pub(super) fn of_command(role: &RoleSpec) -> Option<ResourceRequirements> {
     })
 }
 
-/// The small requests and limits of an init container if the role sets resources, because a
-/// quota requires them of each container. They never exceed those of the command, so that they
-/// meet a LimitRange.
+/// The small requests and limits of an init container if the role sets resources, because a quota
+/// requires them of each container. They never exceed the command's, so that they meet a
+/// LimitRange.
 pub(super) fn of_init_container(role: &RoleSpec) -> Option<ResourceRequirements> {
     let at_most = |name: &str, enough: &str| {
         let number = |text: &str| text.parse::<Number>().ok().map(|number| number.value());

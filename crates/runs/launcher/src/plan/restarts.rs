@@ -1,4 +1,4 @@
-//! How a run's Jobs and pods restart tasks.
+//! The settings of a run's Jobs and pods for restarts of tasks.
 
 use longshore_client::k8s_openapi::api::batch::v1::{
     Job, PodFailurePolicy, PodFailurePolicyOnExitCodesRequirement,
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Planner<'_> {
-    /// Whether a task that fails restarts all tasks, by the tasks themselves. A JobSet restarts
-    /// them itself, and the only task of a run has no others.
+    /// Returns true if a failed task restarts all tasks, without a JobSet's controller. A JobSet
+    /// restarts them itself, and a single task has no other tasks to restart.
     fn restarts_together(&self) -> bool {
         let restarts = &self.spec.restarts;
         restarts.whole_run.is_some()
@@ -22,12 +22,12 @@ impl Planner<'_> {
             && self.spec.workload != Workload::JobSet
     }
 
-    /// Whether JobSet's controller restarts all tasks when one fails.
+    /// Returns true if JobSet's controller restarts all tasks when one fails.
     pub(super) fn is_restarted_by_set(&self) -> bool {
         self.spec.restarts.whole_run.is_some() && self.spec.workload == Workload::JobSet
     }
 
-    /// What the pods need to know.
+    /// The settings of restarts for the pods.
     pub(super) fn pod_restarts(&self) -> PodRestarts {
         let restarts = &self.spec.restarts;
         let key = restarts.whole_run.clone();
@@ -35,7 +35,7 @@ impl Planner<'_> {
             together: key
                 .filter(|_| self.restarts_together())
                 .map(|key| Together {
-                    // The port after those of the tasks.
+                    // The next port after the tasks' ports.
                     port: self.spec.restart_port(),
                     key,
                     timeout: self.spec.start_timeout.as_secs(),
@@ -45,12 +45,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Which failed pods do not count, or end the Job. A disruption is no failure of the task:
-    /// its node was drained or lost, or its room was given to others. It restarts the task only
-    /// if the user allows restarts at all.
+    /// Rules for failed pods that do not count, or end the Job. A disruption is not a failure of
+    /// the task: its node was drained or lost, or its capacity was given to other pods. It restarts
+    /// the task only if the user allows restarts at all.
     pub(super) fn pod_failure_policy(&self) -> Option<PodFailurePolicy> {
         let mut rules = Vec::new();
-        // A task that was ended because its GPUs were idle would be idle again.
+        // A task that was ended because its GPUs were idle would probably be idle again.
         if self.spec.idle.is_some() {
             rules.push(self.never_again(vec![IDLE_EXIT_CODE]));
         }
@@ -64,12 +64,12 @@ impl Planner<'_> {
         (!rules.is_empty()).then_some(PodFailurePolicy { rules })
     }
 
-    /// Lets the command alone decide about the end of a Job whose template has other containers:
-    /// one that fails makes its pod fail. The Job must then neither run the command again, nor end
-    /// the other tasks.
+    /// Ensures that only the command decides on the end of a Job whose template has other
+    /// containers. A failure of another container makes its pod fail. The Job must then neither run
+    /// the command again, nor end the other tasks.
     pub(super) fn let_command_decide(&self, job: &mut Job) {
         let pods = pod_spec_of(job);
-        // Kubernetes has failure policies only for pods whose containers are not restarted.
+        // Kubernetes supports failure policies only for pods whose containers are not restarted.
         let is_restarted = pods.restart_policy.as_deref() != Some("Never");
         let containers = pods.containers.iter();
         let others = containers.filter(|container| container.name != names::MAIN);
@@ -80,7 +80,7 @@ impl Planner<'_> {
         let spec = job.spec.get_or_insert_default();
         let is_independent = self.spec.sweep.is_some();
         let limit = spec.backoff_limit_per_index.or(spec.backoff_limit);
-        // A failure of the command counts, or ends the Job if there are no retries.
+        // A failure of the command counts, or ends the Job without retries.
         let of_command = match limit {
             Some(0) if !is_independent => "FailJob",
             _ => "Count",
@@ -90,14 +90,14 @@ impl Planner<'_> {
         let others = others.iter().map(|name| any_failure("FailIndex", name));
         policy.rules.extend(others);
         if !is_independent {
-            // An index that failed for another container does not end the others.
+            // An index that failed because of another container does not end the others.
             spec.max_failed_indexes = None;
             spec.backoff_limit = spec.backoff_limit.filter(|limit| *limit > 0);
             spec.backoff_limit_per_index = limit;
         }
     }
 
-    /// Pods that were disrupted do not count.
+    /// The rule for disrupted pods, which do not count.
     fn disrupted(&self) -> PodFailurePolicyRule {
         let condition = PodFailurePolicyOnPodConditionsPattern {
             type_: names::DISRUPTION_TARGET.to_owned(),
@@ -115,8 +115,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Tasks that end with these exit codes are not restarted. They do not end the other
-    /// combinations of a sweep.
+    /// The rule for tasks that end with these exit codes, which are not restarted. They do not end
+    /// the other combinations of a sweep.
     fn never_again(&self, codes: Vec<i32>) -> PodFailurePolicyRule {
         let action = match self.spec.sweep {
             Some(_) => "FailIndex",
@@ -134,7 +134,7 @@ impl Planner<'_> {
     }
 }
 
-/// A rule for a container that fails.
+/// A rule for any failure of a container.
 fn any_failure(action: &str, container: &str) -> PodFailurePolicyRule {
     PodFailurePolicyRule {
         action: action.to_owned(),

@@ -11,7 +11,7 @@ use longshore_diagnosis::names;
 /// the content of the pod's volumes.
 const USER: i64 = 1000;
 
-/// Completes a pod's spec. Fields of its template stay unchanged.
+/// Completes a pod's spec. Fields of the pod's template are not changed.
 pub(super) fn complete(pod: &mut PodSpec) {
     let context = pod.security_context.get_or_insert_default();
     context.run_as_non_root.get_or_insert(true);
@@ -38,7 +38,7 @@ pub(super) fn complete(pod: &mut PodSpec) {
     }
 }
 
-/// Sets a writable home folder for the command, because the image's belongs to root.
+/// Sets a writable home folder for the command, because the image's home folder belongs to root.
 fn add_home(main: &mut Container) {
     let Some(env) = &mut main.env else {
         return;

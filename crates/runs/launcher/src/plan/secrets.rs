@@ -92,7 +92,7 @@ impl Planner<'_> {
         self.spec.roles.iter().map(&mut planned).collect()
     }
 
-    /// The Secret with the bundle, unless a store has it.
+    /// The Secret with the bundle, unless it is in a store.
     pub(super) fn bundle_secret(&self) -> Option<Secret> {
         let bundle = self.bundle?;
         let Delivery::Secret(bytes) = &bundle.delivery else {

@@ -1,4 +1,4 @@
-//! Limits of Kubernetes and of the kernel for what a run hands to its tasks, checked before
+//! Limits of Kubernetes and of the kernel for values that a run passes to its tasks, checked before
 //! anything is created.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the user wrote in Kubernetes' notation: the pod template and `affinity` of a role.
+//! The settings in Kubernetes' notation: the pod template and `affinity` of a role.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use super::{
 };
 use crate::config::RoleSpec;
 
-/// Merges the role's template over that of its Job, like `kubectl patch`. The container with
-/// the command is named `main`.
+/// Merges the role's template over the template of its Job, like `kubectl patch`. The container
+/// with the command is named `main`.
 ///
-/// The merge takes place in JSON. Its result is read into a [`Job`] only if that type has all
-/// of its fields, so that nothing is lost: the schema that it is checked against describes the
-/// same version of Kubernetes.
+/// The merge takes place in JSON. The result is read into a [`Job`] only if this type has all of
+/// its fields, so that nothing is lost. The schema for this check describes the same version of
+/// Kubernetes.
 pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError> {
-    // Everything else is generated.
+    // All other fields are generated.
     if role.pods.template.is_none() && role.pods.affinity.is_none() {
         return Ok(planned);
     }
@@ -49,7 +49,7 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
         return Err(wrong(unknown.join(", ")));
     }
     field_types::check(root, &mut merged).map_err(wrong)?;
-    // From bytes, as the client does: the code that parses a Job is compiled once.
+    // Parses from bytes, like the client, so that the code that parses a Job is compiled only once.
     let text = merged.to_string();
     let mut merged: Job =
         serde_json::from_slice(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
@@ -59,7 +59,7 @@ pub(super) fn merge(role: &RoleSpec, mut planned: Job) -> Result<Job, PlanError>
 }
 
 /// Runs the container that fetches the code with the user, the group and the image of the command,
-/// unless the template says otherwise: the command writes to the folder of the code.
+/// unless the template sets them, because the command writes to the folder of the code.
 fn give_code_to_command(role: &RoleSpec, pod: &mut PodSpec) {
     let mut containers = pod.containers.iter();
     let main = containers.find(|container| container.name == names::MAIN);
@@ -68,7 +68,7 @@ fn give_code_to_command(role: &RoleSpec, pod: &mut PodSpec) {
     let (Some(main), Some(fetch)) = (main, fetch) else {
         return;
     };
-    // An image can also have a user.
+    // The image can also set a user.
     if fetch.image.as_ref() == Some(&role.image) {
         fetch.image.clone_from(&main.image);
         fetch.image_pull_policy.clone_from(&main.image_pull_policy);
@@ -104,7 +104,7 @@ fn check_command(role: &RoleSpec) -> Result<(), String> {
     }
 }
 
-/// Rejects a template that changes what the run needs.
+/// Rejects a template that changes settings that the run needs.
 fn check_run(merged: &mut Job, ours: &BTreeMap<String, String>) -> Result<(), String> {
     // These labels identify the run's pods.
     let labels = pod_metadata_of(merged).labels.get_or_insert_default();

@@ -52,8 +52,8 @@ pub(super) fn cron_job(schedule: &Schedule, job: &Job) -> CronJob {
     }
 }
 
-/// One JobSet for all roles. It fails with the first failed Job, and succeeds with the last
-/// Job other than those of service roles.
+/// A JobSet for all roles. It fails with the first failed Job, and succeeds with the last Job,
+/// except Jobs of service roles.
 pub(super) fn job_set(plan: &Plan) -> Option<JobSet> {
     let first = &plan.roles.first()?.job;
     let roles = plan.roles.iter().map(|role| &role.role);
@@ -76,7 +76,7 @@ pub(super) fn job_set(plan: &Plan) -> Option<JobSet> {
         }),
         failure_policy: Some(FailurePolicy::new(plan.set_restarts)),
         replicated_jobs: plan.roles.iter().map(replicated_job).collect(),
-        // The JobSet has the queue, if there is one.
+        // If there is a queue, it applies to the JobSet.
         suspend: plan.queue.is_some().then_some(true),
         ttl_seconds_after_finished: first
             .spec
@@ -88,7 +88,7 @@ pub(super) fn job_set(plan: &Plan) -> Option<JobSet> {
 
 fn replicated_job(role: &PlannedRole) -> ReplicatedJob {
     let spec = role.job.spec.clone().map(|spec| JobSpec {
-        // The JobSet owns the Jobs: it suspends them, and has the TTL itself.
+        // The JobSet suspends the Jobs that it owns, and has the TTL itself.
         suspend: None,
         ttl_seconds_after_finished: None,
         ..spec
@@ -96,8 +96,8 @@ fn replicated_job(role: &PlannedRole) -> ReplicatedJob {
     ReplicatedJob {
         name: role.role.name.clone(),
         replicas: 1,
-        // Kueue ignores the queue label of Jobs whose JobSet has one. The label shows which run
-        // waits.
+        // Kueue ignores the queue label of Jobs whose JobSet has one. The label only shows that the
+        // run waits.
         template: template(&role.job, spec),
     }
 }

@@ -15,16 +15,16 @@ pub(crate) enum Addon {
     Queue(String),
 }
 
-/// Whether the cluster has a component.
+/// The presence of a component in the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It exists.
+    /// The component exists.
     There,
-    /// Its kind exists, but the object does not.
+    /// The kind exists, but the object does not.
     NoObject,
-    /// The cluster does not have its kind.
+    /// The cluster does not have the kind.
     NoKind,
-    /// The permission to read it is missing.
+    /// The permission to read the component is missing.
     Unseen,
 }
 

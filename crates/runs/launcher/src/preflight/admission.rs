@@ -13,23 +13,23 @@ use crate::plan::{Plan, PlannedRole};
 /// The maximum length of a server's message, in characters.
 const MESSAGE: usize = 2000;
 
-/// Rejections that may not apply any more when the Job creates the pod: an exceeded quota, or
-/// a new namespace without a service account.
+/// Rejections that may not occur again when the Job creates the pod: an exceeded quota, or a new
+/// namespace without a service account.
 const PASSING: [&str; 2] = ["exceeded quota", "error looking up service account"];
 
-/// The part of a violation of the Pod Security level by the network of the node.
+/// The text in a violation of the Pod Security level that concerns the network of the node.
 const HOST_NETWORK: &str = "hostNetwork=true";
 
 /// A pod that the API server would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RefusedPod {
-    /// The role it belongs to.
+    /// The role that the pod belongs to.
     pub(crate) role: String,
     /// The server's message.
     pub(crate) message: String,
 }
 
-/// One pod per role, as its Job would create it.
+/// A pod for each role, as its Job would create it.
 pub(super) fn pods(plan: &Plan) -> Vec<(String, Pod)> {
     let pod = |planned: &PlannedRole| {
         let template = planned.job.spec.clone().unwrap_or_default().template;
@@ -47,7 +47,7 @@ pub(super) fn pods(plan: &Plan) -> Vec<(String, Pod)> {
 }
 
 /// Sends the pods to the server as a dry run. A missing permission to create pods is not a
-/// rejection, because the Job controller has it.
+/// rejection, because the Job controller has the permission.
 pub(super) async fn ask(
     cluster: &Cluster,
     namespace: &str,

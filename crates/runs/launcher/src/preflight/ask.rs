@@ -18,7 +18,7 @@ use crate::{owner::Owner, queries};
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// # Errors
-/// The namespace cannot be read, for a reason other than missing permission: the cluster does
+/// The namespace cannot be read for a reason other than a missing permission, so the cluster does
 /// not answer. All other queries are optional.
 pub(super) async fn ask(
     cluster: &Cluster,
@@ -90,10 +90,10 @@ async fn state(cluster: &Cluster, namespace: &str) -> Result<NamespaceState, Err
     }
 }
 
-/// The missing permissions; none if the server does not report them.
+/// The missing permissions. Empty if the server does not report them.
 async fn lacks(cluster: &Cluster, needs: &Needs, purpose: Purpose) -> Vec<Right> {
     let namespace = needs.namespace.as_str();
-    // Users of their own cluster usually have all permissions: one query instead of a dozen.
+    // Users of their own cluster usually have all permissions, so that one query replaces a dozen.
     if Right::EVERYTHING.is_given(cluster, namespace).await != Some(false) {
         return Vec::new();
     }
@@ -123,7 +123,7 @@ async fn find(cluster: &Cluster, namespace: &str, reference: &Reference) -> Foun
     }
 }
 
-/// Whether the object is missing, not its kind.
+/// Returns true if the object is missing, and not its kind.
 fn is_object_missing(error: &Error, reference: &Reference) -> bool {
     let cluster_wide = matches!(reference.what, What::PriorityClass | What::RuntimeClass);
     let details = error.status().and_then(|status| status.details.as_ref());

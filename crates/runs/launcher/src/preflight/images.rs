@@ -1,4 +1,4 @@
-//! Checks whether images whose command is `longshore` can contain the program.
+//! Checks that images whose command is `longshore` can contain the program.
 
 use std::collections::BTreeSet;
 
@@ -25,8 +25,8 @@ const PUBLISHERS: [&str; 12] = [
     "gcr.io/deeplearning-platform-release/",
 ];
 
-/// The images of a pod's containers that execute the program by name, so that no init container
-/// provides it.
+/// The images of a pod's containers that execute the program by name, without an init container
+/// that provides it.
 pub(super) fn of(spec: &PodSpec) -> impl Iterator<Item = &str> {
     let containers = spec.containers.iter().chain(&spec.init_containers);
     let own = containers.filter(|container| {
@@ -73,7 +73,7 @@ pub(super) fn check(needs: &Needs, is_embedded: Option<bool>, report: &mut Repor
     }
 }
 
-/// Whether an image is one of the public images.
+/// Returns true if an image is one of the public images.
 fn is_published(image: &str) -> bool {
     let name = full(image);
     name.starts_with(OFFICIAL) || PUBLISHERS.iter().any(|owner| name.starts_with(owner))

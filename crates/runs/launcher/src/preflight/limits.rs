@@ -11,7 +11,7 @@ use longshore_model::facts::{Quantities, quantity};
 
 use super::{Finding, Needs, Report};
 
-/// `needs` include the defaults of the LimitRanges.
+/// Checks the needs, which include the defaults of the LimitRanges.
 pub(super) fn check(needs: &Needs, ranges: &[LimitRangeEvidence], report: &mut Report) {
     let mut found = BTreeSet::new();
     let mut of_notifier = BTreeSet::new();

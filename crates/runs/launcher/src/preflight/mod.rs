@@ -1,7 +1,7 @@
 //! Finds all problems of a plan before anything is created.
 //!
-//! [`check`] queries the cluster; a pure function evaluates the facts. [`room()`] checks whether the
-//! tasks could start at once, which is not a condition for a run.
+//! [`check`] queries the cluster; a pure function evaluates the facts. [`room()`] checks that the
+//! tasks could start immediately, which is not required for a run.
 
 mod addons;
 mod admission;
@@ -38,8 +38,8 @@ use server::ServerVersion;
 
 use crate::{owner::Owner, plan::Plan};
 
-/// The Role with the permissions for all commands that manage runs, and its RoleBinding for a user, as
-/// a manifest in YAML, for an administrator of the cluster.
+/// The Role with the permissions for all commands that manage runs, and its RoleBinding for a user,
+/// as a manifest in YAML, for an administrator of the cluster.
 #[must_use]
 pub fn role_manifest(namespace: &str, user: &Owner) -> String {
     role::manifest(namespace, user, &[])
@@ -57,11 +57,11 @@ pub enum Purpose {
 /// A problem of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its kind.
+    /// The kind of the problem.
     pub kind: Cause,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
-    /// What to do about it.
+    /// The recommended action.
     pub remedy: String,
     /// The manifest that the remedy mentions, in YAML.
     pub manifest: Option<String>,
@@ -103,14 +103,14 @@ pub struct Report {
 /// The state of the namespace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum NamespaceState {
-    /// The permission to read it is missing.
+    /// The permission to read the namespace is missing.
     #[default]
     Unseen,
-    /// It exists.
+    /// The namespace exists.
     There,
-    /// It does not exist.
+    /// The namespace does not exist.
     Missing,
-    /// It is being deleted.
+    /// The namespace is being deleted.
     Ends,
 }
 
@@ -140,7 +140,7 @@ struct ClusterState {
     refused: Vec<RefusedPod>,
 }
 
-/// Checks whether the cluster can run the plan.
+/// Checks that the cluster can run the plan.
 ///
 /// # Errors
 /// The cluster does not answer. The report contains all other problems.
@@ -216,7 +216,7 @@ fn evaluate(needs: &Needs, state: &ClusterState) -> Report {
     report
 }
 
-/// Checks whether each role's tasks fit on a node.
+/// Checks that each role's tasks fit on a node.
 fn nodes(needs: &Needs, nodes: Option<&Nodes>, report: &mut Report) {
     for role in &needs.roles {
         let need = Need::of(&role.spec);

@@ -24,23 +24,23 @@ use crate::{
 pub(crate) struct Needs {
     /// The namespace.
     pub(crate) namespace: String,
-    /// Its roles.
+    /// The roles of the plan.
     pub(crate) roles: Vec<RoleNeed>,
     /// The pod that notifies about the run, which quotas count.
     pub(crate) notifier: Option<RoleNeed>,
     /// The number of created objects of each kind, by their names in quotas.
     pub(crate) objects: BTreeMap<String, f64>,
-    /// The objects that its pods refer to.
+    /// The objects that the pods refer to.
     pub(crate) references: Vec<Reference>,
     /// The optional components.
     pub(crate) addons: Vec<Addon>,
     /// The option that needs backoff limits per index.
     pub(crate) counts_failures: Option<&'static str>,
-    /// Whether the client executes programs in its pods.
+    /// True if the client executes programs in the plan's pods.
     pub(crate) executes: bool,
     /// True if the client sends its input to a pod.
     pub(crate) attaches: bool,
-    /// True if a Secret, which may exist already, has the code.
+    /// True if the code is in a Secret, which may exist already.
     pub(crate) has_bundle: bool,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct Needs {
 pub(crate) struct RoleNeed {
     /// The role's name.
     pub(crate) name: String,
-    /// The number of its tasks that run at the same time.
+    /// The number of the role's tasks that run at the same time.
     pub(crate) tasks: u32,
-    /// The spec of their pods.
+    /// The spec of the role's pods.
     pub(crate) spec: PodSpec,
 }
 
@@ -179,7 +179,7 @@ fn fill(amounts: &mut Quantities, defaults: &Quantities) {
     }
 }
 
-/// Returns true if a container of its pods reads the input of the client.
+/// Returns true if a container of the Job's pods reads the input of the client.
 fn reads_input(job: &Job) -> bool {
     let spec = job
         .spec
@@ -189,7 +189,7 @@ fn reads_input(job: &Job) -> bool {
     containers.any(|container| container.stdin == Some(true))
 }
 
-/// Whether its tasks are the combinations of a sweep.
+/// Returns true if the Job's tasks are the combinations of a sweep.
 fn is_independent(job: &Job) -> bool {
     let labels = job.metadata.labels.as_ref();
     labels.is_some_and(|labels| labels.contains_key(names::SWEEP))
@@ -200,7 +200,7 @@ fn counts_failures(job: &Job) -> Option<&'static str> {
     let limit = job.spec.as_ref()?.backoff_limit_per_index?;
     Some(match (is_independent(job), limit) {
         (true, _) => "a sweep needs",
-        // Without retries, only tasks with several containers have such a limit.
+        // Without retries, such a limit is used only for tasks with several containers.
         (false, 0) => "other containers of a template need",
         (false, _) => "`retries` needs",
     })
@@ -222,7 +222,7 @@ fn notifier(object: &PlannedObject) -> Option<Result<RoleNeed, Error>> {
     }))
 }
 
-/// A planned pod, read as those of a cluster are.
+/// A planned pod, parsed like the pods of a cluster.
 fn pod_spec(pod: Option<&core::PodSpec>, whose: &str) -> Result<PodSpec, Error> {
     let spec = serde_json::to_value(pod)
         .and_then(Option::<PodSpec>::deserialize)
@@ -233,7 +233,7 @@ fn pod_spec(pod: Option<&core::PodSpec>, whose: &str) -> Result<PodSpec, Error> 
     Ok(spec.unwrap_or_default())
 }
 
-/// The requirements of a role. Its pod is read as those of a cluster are.
+/// The requirements of a role. Its pod is parsed like the pods of a cluster.
 fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
     let pod = planned
         .job
@@ -243,7 +243,7 @@ fn role(planned: &PlannedRole) -> Result<RoleNeed, Error> {
     let spec = pod_spec(pod, &format!("role {:?}", planned.role.name))?;
     Ok(RoleNeed {
         name: planned.role.name.clone(),
-        // The combinations of a sweep can run one after the other.
+        // The combinations of a sweep can run one after the other, so one task must fit.
         tasks: if is_independent(&planned.job) {
             1
         } else {

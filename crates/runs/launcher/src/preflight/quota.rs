@@ -12,7 +12,7 @@ use longshore_diagnosis::{
 
 use super::{Finding, Needs, Report};
 
-/// `needs` include the defaults of the LimitRanges.
+/// Checks the needs, which include the defaults of the LimitRanges.
 pub(super) fn check(needs: &Needs, quotas: &[QuotaEvidence], report: &mut Report) {
     for quota in quotas {
         let mut counted = needs.clone();

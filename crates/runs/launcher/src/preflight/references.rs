@@ -1,4 +1,4 @@
-//! Checks whether the objects that pods refer to exist.
+//! Checks that the objects that pods refer to exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,22 +50,22 @@ impl What {
 /// An object that pods refer to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Reference {
-    /// Its kind.
+    /// The kind of the object.
     pub(crate) what: What,
-    /// Its name.
+    /// The name of the object.
     pub(crate) name: String,
-    /// Its referenced keys.
+    /// The referenced keys.
     pub(crate) keys: BTreeSet<String>,
 }
 
 /// The state of a referenced object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// It cannot be read, or the server does not have its kind.
+    /// The object cannot be read, or the server does not have its kind.
     Unseen,
-    /// It does not exist.
+    /// The object does not exist.
     Missing,
-    /// It exists, with these keys.
+    /// The object exists, with these keys.
     There(BTreeSet<String>),
 }
 
@@ -76,7 +76,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 pub(super) fn of(spec: &PodSpec) -> Vec<Reference> {
     let mut found: BTreeMap<(What, String), BTreeSet<String>> = BTreeMap::new();
     let mut add = |what: What, name: &str, keys: Vec<String>| {
-        // The cluster itself creates it, perhaps a moment after the namespace.
+        // The cluster itself creates this ConfigMap, perhaps shortly after the namespace.
         let is_own = what == What::ConfigMap && name == ROOT_CA;
         if !name.is_empty() && !is_own {
             let known = found.entry((what, name.to_owned())).or_default();

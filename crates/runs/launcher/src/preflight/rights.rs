@@ -14,7 +14,7 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 /// The group and the resource of Kueue's Workloads, which are deactivated to stop a run.
 const WORKLOADS: (&str, &str) = ("kueue.x-k8s.io", "workloads");
 
-/// The groups and resources of the objects by which a pod may notify about a run.
+/// The groups and resources of the objects for the pod that notifies about a run.
 const NOTIFIER: [(&str, &str); 3] = [
     ("", "serviceaccounts"),
     ("rbac.authorization.k8s.io", "roles"),
@@ -26,11 +26,11 @@ const NOTIFIER: [(&str, &str); 3] = [
 pub(crate) struct Right {
     /// The verb, such as `create`.
     pub(crate) verb: &'static str,
-    /// The API group; empty for the core group.
+    /// The API group. Empty for the core group.
     pub(crate) group: &'static str,
     /// The resource, such as `pods`.
     pub(crate) resource: &'static str,
-    /// The subresource, such as `log`; may be empty.
+    /// The subresource, such as `log`, or an empty text.
     pub(crate) subresource: &'static str,
 }
 
@@ -51,19 +51,19 @@ impl Right {
     /// All permissions. If the user has it, the others do not have to be checked.
     pub(super) const EVERYTHING: Self = Self::new("*", "*", "*");
 
-    /// To find a Secret, as [`Right::GET_SECRETS`].
+    /// The permission to find a Secret, as an alternative to [`Right::GET_SECRETS`].
     pub(super) const LIST_SECRETS: Self = Self::new("list", "", "secrets");
-    /// To find a Secret, as [`Right::LIST_SECRETS`].
+    /// The permission to find a Secret, as an alternative to [`Right::LIST_SECRETS`].
     pub(super) const GET_SECRETS: Self = Self::new("get", "", "secrets");
 
-    /// Whether the user has it; `None` if the server does not report it.
+    /// Returns true if the user has the permission. `None` if the server does not report it.
     pub(super) async fn is_given(self, cluster: &Cluster, namespace: &str) -> Option<bool> {
         let review = self.review(namespace);
         let answer = cluster.proxy().post(REVIEWS, &[], &review).await.ok()?;
         answer["status"]["allowed"].as_bool()
     }
 
-    /// The review that asks for it.
+    /// The access review for the permission.
     fn review(self, namespace: &str) -> Value {
         json!({
             "apiVersion": "authorization.k8s.io/v1",
@@ -85,7 +85,7 @@ impl Right {
         format!("{}{slash}{}", self.resource, self.subresource)
     }
 
-    /// The resource with its group, as `kubectl create role --resource` writes it.
+    /// The resource with its group, in the notation of `kubectl create role --resource`.
     fn target(self) -> String {
         let dot = if self.group.is_empty() { "" } else { "." };
         let slash = if self.subresource.is_empty() { "" } else { "/" };
@@ -193,7 +193,7 @@ pub(super) fn check_queue(
     Some(finding)
 }
 
-/// One finding for all missing permissions without which the run does not work.
+/// A single finding for all missing permissions without which the run does not work.
 pub(super) fn check(namespace: &str, lacks: &[Right], user: Option<&Owner>) -> Option<Finding> {
     let lacks: Vec<Right> = lacks
         .iter()
@@ -210,7 +210,7 @@ pub(super) fn check(namespace: &str, lacks: &[Right], user: Option<&Owner>) -> O
     Some(finding)
 }
 
-/// One finding for missing permissions, with a manifest that grants them.
+/// A single finding for missing permissions, with a manifest that grants them.
 fn missing(namespace: &str, lacks: &[Right], user: Option<&Owner>) -> Option<Finding> {
     let mut by_target: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for right in lacks {

@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use crate::owner::Owner;
 
-/// The Role, as the documentation shows it.
+/// The Role in the documentation.
 pub(super) const DOCUMENTED: &str = include_str!("role.yaml");
 
-/// The beginning of the user names of service accounts, before the namespace and the name.
+/// The prefix of the user names of service accounts, before the namespace and the name.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 /// A verb, an API group, and a resource with its subresource.
 pub(super) type Permission = (&'static str, &'static str, String);
 
-/// Stands for the user if the cluster does not tell names of users.
+/// A placeholder for the user if the cluster does not report the names of users.
 const UNKNOWN_USER: &str = "NAME-OF-THE-USER";
 
 /// The documented Role with further permissions, and its RoleBinding for a user, as a manifest in
 /// YAML, for an administrator of the cluster. It is a single document, which may be indented.
 pub(super) fn manifest(namespace: &str, user: &Owner, further: &[Permission]) -> String {
-    // The file is a part of the program, and a test reads it.
+    // The file is part of the program, and a test parses it.
     let mut role: Role = serde_yaml_ng::from_str(DOCUMENTED).unwrap_or_default();
     role.metadata.namespace = Some(namespace.to_owned());
     let rules = role.rules.get_or_insert_default();
@@ -149,7 +149,7 @@ mod tests {
             (&user["kind"], &user["name"]),
             (&json!("User"), &json!("ann@example.com"))
         );
-        // Indented, it is still one manifest.
+        // The indented text is still a single manifest.
         let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
         assert_eq!(subject(&indented), subject(&text));
     }

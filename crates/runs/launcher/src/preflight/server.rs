@@ -1,4 +1,4 @@
-//! The server's version, and whether its node runs pods on this machine.
+//! The server's version, and the type of its node.
 
 use longshore_client::{Cluster, Error};
 use longshore_diagnosis::explain::Cause;
@@ -8,7 +8,7 @@ use super::{Finding, Report};
 
 /// The first minor version of Kubernetes 1 with Indexed Jobs enabled by default.
 const INDEXED_JOBS_SINCE: u32 = 22;
-/// The first one with backoff limits per index enabled by default.
+/// The first minor version with backoff limits per index enabled by default.
 const BACKOFF_LIMITS_PER_INDEX_SINCE: u32 = 29;
 /// The runtime version prefix of the embedded cluster's node.
 const EMBEDDED_RUNTIME: &str = "longshore://";
@@ -22,7 +22,7 @@ pub(crate) struct ServerVersion {
     pub(crate) minor: u32,
 }
 
-/// Queries the version; `None` if it cannot be parsed.
+/// Queries the version. `None` if it cannot be parsed.
 pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, Error> {
     let answer = cluster.proxy().get("/version", &[]).await?;
     let number = |field: &str| {
@@ -36,7 +36,7 @@ pub(super) async fn version(cluster: &Cluster) -> Result<Option<ServerVersion>, 
         .map(|(major, minor)| ServerVersion { major, minor }))
 }
 
-/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks, and one
+/// Reports a server without Indexed Jobs, whose pods could not be mapped to tasks, and a server
 /// whose Jobs do not count the failures of each task, if an option needs this.
 pub(super) fn check(
     version: Option<ServerVersion>,
@@ -63,7 +63,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether pods run on the embedded cluster's node; `None` if no node is visible.
+/// Returns true if pods run on the embedded cluster's node. `None` if no node is visible.
 pub(super) fn is_embedded(nodes: Option<&[NodeFacts]>) -> Option<bool> {
     let nodes = nodes.filter(|nodes| !nodes.is_empty())?;
     let is_ours = |node: &NodeFacts| {

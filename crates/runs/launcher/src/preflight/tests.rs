@@ -116,7 +116,7 @@ fn missing_permissions() {
         ..ClusterState::default()
     };
     insta::assert_snapshot!(findings(&needs, &one).join("\n"), @r#"no: you are not allowed to watch pods in the namespace "team"; ask an administrator of the cluster for a Role with these permissions, bound to you"#);
-    // Without following, no permission to read is necessary.
+    // Without following, the permissions to read are not required.
     let detached = rights::needed(&needs, Purpose::Detach);
     assert!(
         detached
@@ -327,7 +327,7 @@ fn quotas_count_the_pod_of_the_webhook() {
         ]
     );
     assert_eq!(found(json!({"pods": "3"})), [""; 0]);
-    // It takes no room of the tasks.
+    // The notifier does not use capacity of the tasks.
     let notifier = fit::requests(&needs.notifier.unwrap().spec);
     assert_eq!(
         notifier,

@@ -1,4 +1,4 @@
-//! The outputs of a run, wherever they are.
+//! The outputs of a run, regardless of their location.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RunFiles {
     place: Place,
-    /// Those of its tasks.
+    /// The outputs of the tasks.
     pub tasks: Vec<TaskFiles>,
     /// The errors of tasks whose outputs are damaged.
     pub damaged: Vec<OutputsError>,
@@ -29,7 +29,7 @@ pub struct RunFiles {
     pub gaps: Vec<Gap>,
 }
 
-/// Where they are.
+/// The location of the outputs.
 #[derive(Debug)]
 enum Place {
     Local(LocalOutputs),
@@ -39,9 +39,9 @@ enum Place {
 /// The outputs of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskFiles {
-    /// Kept by the cluster of this machine.
+    /// Outputs that the cluster of this machine keeps.
     Local(Manifest),
-    /// In a store.
+    /// Outputs in a store.
     Stored(StoredTask),
 }
 
@@ -57,9 +57,10 @@ impl TaskFiles {
 }
 
 impl RunFiles {
-    /// The outputs of a run's tasks: `local` if the cluster keeps them, otherwise those in the store
-    /// that the run has recorded, or those in its claim, which `open` gives access to. The current files of running tasks are collected only locally; see
-    /// [`uploaders`](super::uploaders) for the others.
+    /// The outputs of a run's tasks: from `local` if the cluster keeps them, otherwise from the
+    /// store that the run has recorded, or from its claim, which `open` gives access to. The
+    /// current files of running tasks are collected only locally. See
+    /// [`uploaders`](super::uploaders) for other clusters.
     ///
     /// # Errors
     /// See [`RunOutputsError`].
@@ -115,7 +116,7 @@ impl RunFiles {
         })
     }
 
-    /// What is missing, in sentences: damaged outputs, and gaps.
+    /// Sentences about missing outputs: damaged outputs, and gaps.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let damaged = self.damaged.iter().map(ToString::to_string);
@@ -124,14 +125,14 @@ impl RunFiles {
             .collect()
     }
 
-    /// Whether the outputs of a task that has ended are missing or damaged.
+    /// Returns true if the outputs of a task that has ended are missing or damaged.
     #[must_use]
     pub fn is_incomplete(&self) -> bool {
         let is_missing = |gap: &Gap| gap.kind == GapKind::Missing;
         !self.damaged.is_empty() || self.gaps.iter().any(is_missing)
     }
 
-    /// Whether a task whose outputs are those of a running attempt runs.
+    /// Returns true if the outputs are from a running attempt, and the task is running.
     #[must_use]
     pub fn is_running(&self, manifest: &Manifest) -> bool {
         !manifest.ended && !self.gaps.iter().any(|gap| gap.task == manifest.task())
@@ -155,11 +156,11 @@ impl RunFiles {
         self.fetch_as(runtime, task, task.manifest(), options)
     }
 
-    /// As [`fetch`](Self::fetch), but only the files of `manifest`, which may have other paths than
-    /// those of the task.
+    /// Like [`fetch`](Self::fetch), but only for the files of `manifest`, whose paths may differ
+    /// from the task's.
     ///
     /// # Errors
-    /// As [`fetch`](Self::fetch).
+    /// The same as [`fetch`](Self::fetch).
     pub fn fetch_as(
         &self,
         runtime: &Handle,
@@ -177,7 +178,7 @@ impl RunFiles {
     }
 }
 
-/// The chosen tasks of a run.
+/// The selected tasks of a run.
 pub(super) fn tasks(run: &Run, choice: &TaskChoice) -> Vec<(String, u32)> {
     let all = run
         .roles
@@ -197,7 +198,7 @@ async fn requests(cluster: &Cluster, run: &Run) -> Result<Vec<OutputRequest>, Ru
     Ok(requests.collect::<Result<_, _>>()?)
 }
 
-/// Where the tasks of a run put their outputs on a cluster that does not keep them.
+/// The location for outputs of a run's tasks on a cluster that does not keep them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutputsPlace {
     /// A store, by its URL.
@@ -224,7 +225,7 @@ impl OutputsPlace {
     }
 }
 
-/// The places to which the tasks of a run upload outputs: usually none or one.
+/// The locations to which the tasks of a run upload outputs, usually at most one.
 ///
 /// # Errors
 /// The cluster does not answer, or an annotation is invalid.

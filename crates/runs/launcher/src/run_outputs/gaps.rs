@@ -1,5 +1,5 @@
-//! The tasks whose last attempt has left no outputs: without a report, files of an earlier attempt,
-//! or none, would be taken for those of the last one.
+//! The tasks whose last attempt has left no outputs. Without a report, users could mistake files of
+//! an earlier attempt for the last attempt's, or expect files that do not exist.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -19,25 +19,25 @@ use crate::{outputs::Manifest, run::Run};
 pub struct Gap {
     /// The task: `worker/1`.
     pub task: String,
-    /// What is missing.
+    /// The kind of the gap.
     pub kind: GapKind,
-    /// Why the task could not upload its outputs, as it has reported.
+    /// The reason why the task could not upload its outputs, as it has reported.
     pub reason: Option<String>,
 }
 
-/// What is missing.
+/// The kind of a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GapKind {
-    /// The task has ended, and there are no files.
+    /// The task has ended, but without files.
     Missing,
-    /// The files are those of an earlier attempt.
+    /// The files are from an earlier attempt.
     Earlier {
-        /// When they were collected.
+        /// The time when the files were collected.
         collected: Timestamp,
     },
-    /// The task has ended, but the files are those that it had while it was running.
+    /// The task has ended, but the files were collected while it was running.
     Interrupted {
-        /// When they were collected.
+        /// The time when the files were collected.
         collected: Timestamp,
     },
 }
@@ -74,15 +74,15 @@ impl fmt::Display for Gap {
     }
 }
 
-/// The number of logs that are read, and what is read of each.
+/// The number of logs to read, and of their last lines.
 const LOGS: usize = 16;
 const LOG_LINES: u64 = 30;
 const LOG_BYTES: u64 = 64 * 1024;
 const LOG_TIMEOUT: Duration = Duration::from_secs(10);
-/// The maximum number of tasks to name in one sentence.
+/// The maximum number of tasks in one sentence.
 const NAMED: usize = 3;
 
-/// Why no task could upload its outputs, if at least one has reported it.
+/// The reasons why no task could upload its outputs, if at least one task has reported a reason.
 pub(super) fn reasons(gaps: &[Gap]) -> Option<String> {
     let known: Vec<String> = gaps
         .iter()
@@ -97,8 +97,8 @@ pub(super) fn reasons(gaps: &[Gap]) -> Option<String> {
     (!named.is_empty()).then(|| format!("{}{more}", named.join("; ")))
 }
 
-/// The attempts of a run's tasks that request outputs, as they were before the outputs are read:
-/// those of an attempt that had ended must be there.
+/// The attempts of a run's tasks that request outputs, as they were before the outputs are read.
+/// The outputs of attempts that had ended must exist.
 pub(super) struct Attempts(BTreeMap<Task, Vec<PodFacts>>);
 
 impl Attempts {
@@ -121,7 +121,7 @@ impl Attempts {
         Ok(Self(attempts))
     }
 
-    /// Compares them with the lists of outputs, and reads the reasons of what is missing from the
+    /// Compares the attempts with the lists of outputs, and reads the reasons for gaps from the
     /// logs of the first tasks.
     pub(super) async fn gaps<'a>(
         &self,
@@ -169,14 +169,15 @@ fn last_ended(pods: &[PodFacts]) -> Option<&PodFacts> {
         .max_by_key(|pod| (pod.metadata.creation_timestamp, pod.finished_at()))
 }
 
-/// Why a task could not upload its outputs: the line in a log after which the bootstrap ends.
+/// The reason why a task could not upload its outputs: the line in its log that the bootstrap
+/// writes before it ends.
 fn reason(log: &str) -> Option<String> {
     let lines = log.lines().rev();
     let mut found = lines.filter_map(|line| line.strip_prefix(names::OUTPUTS_LOST));
     found.next().map(str::to_owned)
 }
 
-/// The end of the log of a task. Without the permission to read it, there is none.
+/// The end of the log of a task. `None` without permission to read it.
 async fn end_of_log(cluster: &Cluster, namespace: &str, pod: &PodFacts) -> Option<String> {
     use futures::TryStreamExt as _;
     let options = LogOptions {
@@ -198,7 +199,7 @@ async fn end_of_log(cluster: &Cluster, namespace: &str, pod: &PodFacts) -> Optio
     tokio::time::timeout(LOG_TIMEOUT, reading).await.ok()?
 }
 
-/// What is missing of a task with these pods.
+/// The kind of the gap of a task with these pods. `None` without a gap.
 fn kind(pods: &[PodFacts], manifest: Option<&Manifest>) -> Option<GapKind> {
     let is_running = pods.iter().any(|pod| pod.has_started() && !has_ended(pod));
     let last = last_ended(pods)?;
@@ -251,7 +252,7 @@ mod tests {
     fn the_outputs_of_the_last_attempt_are_complete() {
         let failed = [pod("a", 0, "Failed"), pod("b", 10, "Failed")];
         assert_eq!(kind(&failed, Some(&manifest("b", 15, true))), None);
-        // Its pod was deleted after it had ended.
+        // The pod was deleted after it had ended.
         assert_eq!(kind(&failed, Some(&manifest("c", 30, true))), None);
         assert_eq!(kind(&[pod("a", 0, "Running")], None), None);
         assert_eq!(kind(&[], None), None);
@@ -298,7 +299,7 @@ mod tests {
             kind(&failed, Some(&running)),
             Some(GapKind::Interrupted { collected })
         );
-        // The next attempt runs.
+        // The next attempt is running.
         let next = [pod("a", 0, "Failed"), pod("b", 10, "Running")];
         assert_eq!(kind(&next, Some(&running)), None);
     }

@@ -1,6 +1,6 @@
-//! The outputs of a run: those of tasks that have ended, which the node has kept, and those of
-//! running tasks, which are collected on request. On other clusters, tasks have uploaded them to a
-//! store (`stored`).
+//! The outputs of a run. The node has kept the outputs of ended tasks, and the outputs of running
+//! tasks are collected on request. On other clusters, tasks have uploaded them to a store
+//! (`stored`).
 
 mod files;
 mod gaps;
@@ -39,16 +39,16 @@ pub(crate) use uploads::{add_claims, add_uploads};
 pub struct LocalOutputs {
     /// The kept outputs.
     pub outputs: Outputs,
-    /// The folder of the node with a folder per pod.
+    /// The folder of the node that contains a folder for each pod.
     pub pods: PathBuf,
 }
 
-/// Some tasks of a run: all, those of a role, or one.
+/// A selection of tasks of a run: all tasks, the tasks of a role, or a single task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskChoice {
-    /// Their role, if only those of one.
+    /// The role. `None` for all roles.
     pub role: Option<String>,
-    /// Their index, if only one of each role.
+    /// The index. `None` for all tasks of each role.
     pub index: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ impl TaskChoice {
         })
     }
 
-    /// The same tasks: of a run of one role, an index alone is enough.
+    /// Completes the selection: in a run with one role, an index alone is enough.
     #[must_use]
     pub fn in_run(&self, run: &Run) -> Self {
         let Some(role) = &self.role else {
@@ -85,11 +85,11 @@ impl TaskChoice {
     }
 }
 
-/// Why a run's outputs are not available.
+/// The reason why a run's outputs are not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunOutputsError {
-    /// The run requests none.
+    /// The run does not request outputs.
     #[error(
         "the run {run} requests no outputs: set `outputs` in longshore.toml, or use --output-files, and run it again"
     )]
@@ -113,10 +113,10 @@ pub enum RunOutputsError {
     NotUploaded {
         /// The run.
         run: String,
-        /// What its tasks have reported.
+        /// The reasons that the tasks have reported.
         reasons: String,
     },
-    /// The text names no task.
+    /// The text is not a task or role.
     #[error("{0:?} is neither a task nor a role: write ROLE/INDEX, as in worker/0, or ROLE")]
     NotATask(String),
     /// The run does not have the task.
@@ -153,7 +153,7 @@ impl LocalOutputs {
             }
             local.outputs.of_tasks(&namespace, &run_name)
         });
-        // It ends with a result, unless the runtime ends.
+        // The work ends with a result, unless the runtime shuts down.
         let found = reading.await.map_err(|_| longshore_client::Error::Closed)?;
         let (mut found, damaged) = found?;
         found.retain(|manifest| choice.has(&manifest.role, manifest.index));
@@ -176,7 +176,7 @@ impl LocalOutputs {
             let is_chosen = pod
                 .task()
                 .is_some_and(|task| choice.has(&task.role, task.index));
-            // Before, the code is being unpacked.
+            // Before the task starts, the code may be incomplete.
             if !is_chosen || !pod.has_started() || pod.is_over() {
                 continue;
             }
@@ -223,8 +223,8 @@ async fn none(
     })
 }
 
-/// Keeps the outputs of a task whose pod has ended. For the node of a cluster, which calls it with
-/// the folder of the pod's volumes; failures are logged.
+/// Keeps the outputs of a task whose pod has ended. Called by the node of a cluster with the folder
+/// of the pod's volumes. Errors are logged.
 pub fn keep_ended(outputs: &Outputs, pod: &ObjectMeta, volumes: &Path, now: Timestamp) {
     let kept = OutputTask::of(pod).and_then(|task| match task {
         Some(task) => outputs.collect(&task, &volume(volumes), true, now),

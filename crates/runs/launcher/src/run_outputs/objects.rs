@@ -1,4 +1,4 @@
-//! Where the objects of a run's outputs are: in a store, or in a claim that a pod mounts.
+//! The location of the objects with a run's outputs: a store, or a claim that a pod mounts.
 
 use std::{fmt, ops::Range};
 
@@ -9,24 +9,24 @@ use futures::{
 
 use crate::{outputs::OutputsError, store::StoreObjects};
 
-/// A part of an object, as it arrives.
+/// A part of an object as a stream.
 pub type ObjectStream = BoxStream<'static, Result<Bytes, OutputsError>>;
 
 /// The result of an access.
 pub type ObjectFuture<'a, T> = BoxFuture<'a, Result<T, OutputsError>>;
 
-/// The names and sizes of objects; `None` if listing is not permitted.
+/// The names and sizes of objects. `None` if listing is not permitted.
 pub type ObjectList = Option<Vec<(String, u64)>>;
 
 /// Access to objects by their keys.
 pub trait Objects: fmt::Debug + Send + Sync {
-    /// The names and sizes of the objects in a folder; `None` if this is not permitted.
+    /// The names and sizes of the objects in a folder. `None` if listing is not permitted.
     fn list<'a>(&'a self, folder: &'a str) -> ObjectFuture<'a, ObjectList>;
 
-    /// The size of an object; `None` if it does not exist.
+    /// The size of an object. `None` if it does not exist.
     fn size<'a>(&'a self, key: &'a str) -> ObjectFuture<'a, Option<u64>>;
 
-    /// A part of an object, as it arrives.
+    /// A part of an object as a stream.
     fn stream<'a>(&'a self, key: &'a str, range: Range<u64>) -> ObjectFuture<'a, ObjectStream>;
 
     /// Deletes an object.
@@ -67,7 +67,7 @@ pub(super) async fn read(
     }
     let mut stream = objects.stream(key, range).await?;
     let mut read = Vec::new();
-    // A store may send more than was requested.
+    // A store may send more bytes than requested.
     while let Some(bytes) = stream.try_next().await? {
         read.extend_from_slice(&bytes);
         if read.len() as u64 > size {

@@ -12,7 +12,7 @@ use crate::{outputs::OutputRequest, run::Run};
 pub struct Uploader {
     /// The task: `worker/1`.
     pub task: String,
-    /// Its pod.
+    /// The pod of the task.
     pub pod: String,
     /// The command that uploads the current files, for the container [`names::MAIN`].
     pub command: Vec<String>,

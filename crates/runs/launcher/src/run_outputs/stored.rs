@@ -23,9 +23,9 @@ use crate::{
 
 /// The number of requests at the same time.
 const PARALLEL: usize = 16;
-/// The bytes at the end of an object that are read at once: most lists fit.
+/// The number of bytes at the end of an object that are read in one request. Most lists fit.
 const END: u64 = 64 * 1024;
-/// The maximum number of bytes to skip, rather than to begin another request.
+/// The maximum number of bytes to skip instead of starting another request.
 const SKIPPED: u64 = 256 * 1024;
 /// The number of times to continue reading after a lost connection.
 const RETRIES: u32 = 3;
@@ -41,12 +41,12 @@ pub struct StoredOutputs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTask {
     packed: PackedManifest,
-    /// The keys of its objects, in the order of their contents.
+    /// The keys of the task's objects, in the order of their contents.
     keys: Vec<String>,
 }
 
 impl StoredTask {
-    /// Its files.
+    /// The files of the task.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.packed.manifest
@@ -54,7 +54,7 @@ impl StoredTask {
 }
 
 impl StoredOutputs {
-    /// The outputs of a run in this store.
+    /// Returns access to the outputs of a run in this store.
     ///
     /// # Errors
     /// The store is not an object store, or its settings are invalid.
@@ -69,7 +69,7 @@ impl StoredOutputs {
         Ok(Self::of_objects(Box::new(remote.objects(settings)?), run))
     }
 
-    /// The outputs of a run among these objects.
+    /// Returns access to the outputs of a run among these objects.
     #[must_use]
     pub fn of_objects(objects: Box<dyn Objects>, run: &Run) -> Self {
         Self {
@@ -87,7 +87,7 @@ impl StoredOutputs {
         if let Some(found) = self.objects.list(&self.folder).await? {
             return Ok(found.into_iter().collect());
         }
-        // Without the permission to list.
+        // The permission to list is missing.
         let names = tasks
             .iter()
             .flat_map(|(role, index)| [ended(role, *index, 0), running(role, *index)]);
@@ -102,7 +102,7 @@ impl StoredOutputs {
             match size {
                 Ok(Some(size)) => drop(found.insert(name, size)),
                 Ok(None) => {}
-                // A store may also answer this for an object that does not exist.
+                // A store may also respond like this if an object does not exist.
                 Err(error @ OutputsError::Store(StoreError::NotListed { .. })) => {
                     denied = Some(error);
                 }
@@ -116,7 +116,7 @@ impl StoredOutputs {
     }
 
     /// The outputs of tasks: of the last attempt that has ended, otherwise of the running one. Also
-    /// the errors of those that are damaged.
+    /// returns the errors of damaged outputs.
     ///
     /// # Errors
     /// The store does not answer.
@@ -144,7 +144,7 @@ impl StoredOutputs {
         Ok((tasks, damaged))
     }
 
-    /// Reads the list of a task, again if the task replaces the object at the same time.
+    /// Reads the list of a task, and repeats this if the task replaces the object at the same time.
     async fn current(
         &self,
         role: String,
@@ -160,7 +160,7 @@ impl StoredOutputs {
             }
             match self.objects.size(&self.key(name)).await? {
                 Some(found) if found != size => size = found,
-                // It is damaged.
+                // The object is damaged.
                 _ => return read,
             }
             retries += 1;
@@ -218,11 +218,12 @@ impl StoredOutputs {
         Ok(StoredTask { packed, keys })
     }
 
-    /// Writes files of a task to a folder: those of its list, or some of them, as [`Outputs::fetch`](crate::outputs::Outputs::fetch)
-    /// does. Must not be called by a task of the runtime that handles its requests.
+    /// Writes all or some files of a task to a folder, like
+    /// [`Outputs::fetch`](crate::outputs::Outputs::fetch). Must not be called by a task of the
+    /// runtime that handles its requests.
     ///
     /// # Errors
-    /// As `Outputs::fetch`, and if the store does not answer.
+    /// The same as `Outputs::fetch`. Also if the store does not answer.
     pub fn fetch(
         &self,
         runtime: &Handle,
@@ -252,7 +253,7 @@ impl StoredOutputs {
         fetched
     }
 
-    /// Whether a task has other outputs than those whose list was read.
+    /// Returns true if a task has replaced its outputs since its list was read.
     async fn is_replaced(&self, task: &StoredTask) -> bool {
         let manifest = task.manifest();
         let own = (manifest.role.clone(), manifest.index);
@@ -327,7 +328,7 @@ struct StoredContents<'a> {
 /// A response that is being read.
 struct OpenStream {
     stream: ObjectStream,
-    /// Received, but not read.
+    /// The bytes that were received, but not read.
     rest: Bytes,
     /// The position of `rest` in the contents.
     position: u64,
@@ -353,7 +354,7 @@ impl StoredContents<'_> {
             }
             begin = end;
         }
-        // The list was checked: all files are in the contents.
+        // The list was checked, so that all files are in the contents.
         Ok(OpenStream {
             stream: stream::empty().boxed(),
             rest: Bytes::new(),
@@ -397,7 +398,7 @@ impl StoredContents<'_> {
         }
     }
 
-    /// Gives back bytes that were not read.
+    /// Returns bytes that were not read.
     fn give_back(&mut self, bytes: Bytes) {
         if let Some(open) = &mut self.open {
             open.position -= bytes.len() as u64;

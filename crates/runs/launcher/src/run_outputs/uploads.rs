@@ -1,4 +1,4 @@
-//! Adds to a plan what its tasks need to upload their outputs, or to write them to a claim.
+//! Adds the settings to a plan with which its tasks upload their outputs, or write them to a claim.
 
 use longshore_client::k8s_openapi::ByteString;
 use longshore_diagnosis::names;
@@ -12,19 +12,19 @@ use crate::{
     store::{LONGEST_VALIDITY, Store, StoreError},
 };
 
-/// What the user should know if the URLs for metrics files have no place.
+/// The note for the user if the URLs for metrics files do not fit.
 const METRICS_LEFT_OUT: &str = "the metrics files (LONGSHORE_METRICS) of the tasks are not kept: the run has too many tasks for the URLs of their uploads; print the metrics and name them with --metric instead";
 
 /// Adds the requests of roles whose tasks write to a claim to the run's Secret. Sends no requests.
 pub(crate) fn add_claims(plan: &mut Plan) -> Result<(), OutputsError> {
     let mut uploads = of_plan(plan)?;
-    // Those of a store need signed URLs.
+    // Uploads to a store need signed URLs.
     uploads.roles.retain(|_, role| role.request.claim.is_some());
     add(plan, &uploads)
 }
 
 /// Signs the URLs with which the tasks of a plan upload their outputs, and adds them to the run's
-/// Secret. `settings` override those of the environment.
+/// Secret. `settings` override the environment's settings.
 pub(crate) async fn add_uploads(
     plan: &mut Plan,
     settings: &[(String, String)],
@@ -80,7 +80,7 @@ fn add(plan: &mut Plan, uploads: &Uploads) -> Result<(), OutputsError> {
     let limit = LARGEST_UPLOADS.saturating_sub(others);
     let mut bytes = uploads.to_bytes().map_err(StoreError::Read)?;
     if bytes.len() > limit {
-        // The user did not request the metrics files, so the run does without them.
+        // The user did not request the metrics files, so they are left out if they do not fit.
         let mut requested = uploads.clone();
         requested
             .roles

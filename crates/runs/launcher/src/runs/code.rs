@@ -15,7 +15,7 @@ use crate::{
 /// The location of a run's bundle outside a Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CodePlace {
-    /// A folder that serves as store.
+    /// A folder that is used as store.
     Folder(PathBuf),
     /// This location in an object store.
     Store(String),

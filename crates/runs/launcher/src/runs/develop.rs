@@ -1,4 +1,4 @@
-//! Runs of `longshore dev`: what their Jobs record, and the numbers of the sessions.
+//! Runs of `longshore dev`: the records on their Jobs, and the numbers of the sessions.
 
 use longshore_client::{Cluster, Error, Patch};
 use longshore_diagnosis::{evidence::JobEvidence, names};
@@ -10,7 +10,7 @@ use crate::dev::DevRecord;
 /// The number of attempts to number a session while other clients change the Job.
 const ATTEMPTS: u32 = 10;
 
-/// What `longshore dev` recorded when it started the run; `None` if another command started it.
+/// The record of `longshore dev` from the start of the run. `None` if another command started it.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -19,7 +19,7 @@ pub async fn dev_record(cluster: &Cluster, run: &Run) -> Result<Option<DevRecord
     let recorded = jobs
         .iter()
         .find_map(|job| job.metadata.annotations.get(names::DEV));
-    // Any client can write it: what cannot be read counts as empty.
+    // Any client can write the record. An invalid record counts as empty.
     Ok(recorded.map(|text| serde_json::from_str(text).unwrap_or_default()))
 }
 
@@ -41,7 +41,8 @@ pub async fn next_dev_session(cluster: &Cluster, run: &Run) -> Result<u64, RunsE
             });
         };
         let session = latest(job).saturating_add(1);
-        // Refused if the Job has changed meanwhile: two sessions never have the same number.
+        // The patch fails if the Job has changed meanwhile, so two sessions never have the same
+        // number.
         let change = Patch::merge(json!({"metadata": {
             "resourceVersion": job.metadata.resource_version,
             "annotations": {names::DEV_SESSION: session.to_string()},
@@ -58,7 +59,7 @@ fn is_temporary(error: &Error) -> bool {
     error.is_conflict() || error.is_not_found()
 }
 
-/// The number of the latest session. That of the client that started the run is 0.
+/// The number of the latest session. The client that started the run has the number 0.
 fn latest(job: &JobEvidence) -> u64 {
     let number = job.metadata.annotations.get(names::DEV_SESSION);
     number

@@ -11,7 +11,7 @@ pub enum RunsError {
     /// The cluster returned an error or did not answer.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// There is no such run.
+    /// The run does not exist.
     #[error("no run {name:?} in namespace {namespace:?}{}; `longshore runs` lists them", nearest.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
     NoSuchRun {
         /// The requested name.
@@ -24,14 +24,14 @@ pub enum RunsError {
     /// The prefix matches several runs.
     #[error("{name:?} is ambiguous, {count} runs match: {}{}", candidates.join(", "), more(*count, candidates.len()))]
     Ambiguous {
-        /// The word.
+        /// The given prefix.
         name: String,
         /// The number of matching runs.
         count: usize,
         /// The first matching runs, newest first.
         candidates: Vec<String>,
     },
-    /// The newest run was requested, and there is none.
+    /// The newest run was requested, but the namespace has no runs.
     #[error("there are no runs in namespace {namespace:?}")]
     NoRuns {
         /// The searched namespace.
@@ -42,7 +42,7 @@ pub enum RunsError {
     Pattern {
         /// The pattern.
         pattern: String,
-        /// The rule that it violates.
+        /// The violated rule.
         problem: String,
     },
     /// No name matches a pattern.
@@ -53,10 +53,10 @@ pub enum RunsError {
         /// The searched namespace.
         namespace: String,
     },
-    /// Only runs of other users match, and runs of others have to be named in full.
+    /// Only runs of other users match. These runs must be specified by their full names.
     #[error("{wanted} in namespace {namespace:?} is yours; runs of other users: {}{}", candidates.join(", "), more(*count, candidates.len()))]
     OfOthers {
-        /// The runs that were requested, as in `no run that matches "digits"`.
+        /// The requested runs, as in `no run that matches "digits"`.
         wanted: String,
         /// The searched namespace.
         namespace: String,
@@ -70,7 +70,7 @@ pub enum RunsError {
     NotOwn {
         /// The run's name.
         name: String,
-        /// Its owner; `None` if it records none.
+        /// The owner of the run. `None` if the run does not record its owner.
         owner: Option<Owner>,
         /// The current user.
         me: Owner,
@@ -80,7 +80,7 @@ pub enum RunsError {
     NotYet {
         /// The schedule's name.
         name: String,
-        /// When it creates the next run.
+        /// The time when the schedule creates the next run.
         next: Option<Timestamp>,
     },
 }

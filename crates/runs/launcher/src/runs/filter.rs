@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{RunState, RunSummary};
 use crate::owner::{Owner, Ownership};
 
-/// The states by which runs can be selected: each state, and names of several.
+/// The states by which runs can be selected: single states, and names for several states.
 pub const STATE_FILTERS: &[&str] = &[
     "active",
     "finished",
@@ -21,14 +21,14 @@ pub const STATE_FILTERS: &[&str] = &[
     "paused",
 ];
 
-/// One state, or several by a common name.
+/// A single state, or several states with a common name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateFilter {
     /// Pending or running.
     Active,
     /// Succeeded, failed or cancelled.
     Finished,
-    /// One state.
+    /// A single state.
     Only(RunState),
 }
 
@@ -42,7 +42,7 @@ impl StateFilter {
     }
 }
 
-/// Text that is not valid in a filter: what it violates.
+/// An invalid text of a filter, with the violated rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct FilterError(String);
@@ -69,16 +69,16 @@ impl FromStr for StateFilter {
     }
 }
 
-/// Which runs of a list to keep: those that match each of its parts.
+/// A filter for a list of runs. Keeps the runs that match each of its parts.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Any of these states; empty for all.
+    /// Any of these states. Empty for all states.
     pub states: Vec<StateFilter>,
     /// Created at this time or later.
     pub since: Option<Timestamp>,
-    /// A pattern of the name, see [`RunFilter::named`].
+    /// A pattern of the name. See [`RunFilter::named`].
     pub name: Option<GlobMatcher>,
-    /// Tags that a run must have, with these values or with any.
+    /// Tags that a run must have, with these values or with any value.
     pub tags: Vec<(String, Option<String>)>,
     /// The user who owns the runs.
     pub owner: Option<Owner>,
@@ -97,7 +97,7 @@ impl RunFilter {
         Ok(self)
     }
 
-    /// Whether it keeps all runs.
+    /// Returns true if the filter keeps all runs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.states.is_empty()
@@ -107,7 +107,7 @@ impl RunFilter {
             && self.owner.is_none()
     }
 
-    /// Whether a run matches.
+    /// Returns true if a run matches.
     #[must_use]
     pub fn matches(&self, run: &RunSummary) -> bool {
         let has_tag = |(key, value): &(String, Option<String>)| {
@@ -136,23 +136,23 @@ pub enum RunOrder {
     /// The newest run first.
     #[default]
     Created,
-    /// The run that ended last first, then active runs.
+    /// The run that ended last first, with active runs at the end.
     Finished,
     /// By name.
     Name,
     /// By state.
     State,
-    /// The longest run first; active runs last.
+    /// The longest run first, with active runs at the end.
     Took,
 }
 
 impl RunOrder {
-    /// Sorts runs, which are sorted newest first, otherwise stably.
+    /// Sorts runs. The sort is stable, so equal runs of a list that is newest first stay in order.
     pub fn sort(self, runs: &mut [RunSummary]) {
         runs.sort_by(|one, other| self.compare(one, other));
     }
 
-    /// Which of two runs comes first; for a stable sort of runs that are sorted newest first.
+    /// Compares two runs, for a stable sort of runs that are sorted newest first.
     #[must_use]
     pub fn compare(self, one: &RunSummary, other: &RunSummary) -> Ordering {
         let took = |run: &RunSummary| {

@@ -1,5 +1,5 @@
-//! Objects of submissions that were killed before they had created a Job: no list of runs has
-//! them.
+//! Objects of submissions that were killed before they had created a Job. They are not part of any
+//! listed run.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ use crate::owner::Owner;
 /// An object without a run.
 #[derive(Debug)]
 pub struct Leftover {
-    /// The name of the run that was not created; none for a bundle, which runs share.
+    /// The name of the run that was not created. `None` for a bundle, which runs share.
     pub run: Option<String>,
-    /// The user who submitted it, if it records a valid one.
+    /// The user who submitted the run, if the object records a valid one.
     pub owner: Option<Owner>,
     created: Option<Timestamp>,
     object: LeftoverObject,
@@ -37,7 +37,8 @@ enum LeftoverObject {
 }
 
 impl Leftover {
-    /// Whether it is older than this: younger objects may be those of a submission in progress.
+    /// Returns true if the object is older than `age`. Younger objects may belong to a submission
+    /// in progress.
     #[must_use]
     pub fn is_older(&self, age: Duration, now: Timestamp) -> bool {
         let Some(created) = self.created else {
@@ -47,7 +48,7 @@ impl Leftover {
         Duration::try_from(found).is_ok_and(|found| found > age)
     }
 
-    /// Deletes it.
+    /// Deletes the object.
     ///
     /// # Errors
     /// [`RunsError::Cluster`].
@@ -66,8 +67,8 @@ impl Leftover {
     }
 }
 
-/// The Secrets, Services and notifiers of a namespace that belong to none of its runs, and have no
-/// owner.
+/// The Secrets, Services and notifiers of a namespace that do not belong to a run and do not have
+/// an owner.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -139,7 +140,7 @@ fn is_left<K: Object>(item: &Item<K>, runs: &[RunSummary]) -> bool {
     }
 }
 
-/// The name of its run, or of the run that it notifies about.
+/// The name of the object's run, or of the run that it notifies about.
 fn run_of(meta: &ObjectMeta) -> Option<&String> {
     let labels = &meta.labels;
     labels

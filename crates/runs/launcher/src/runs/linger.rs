@@ -1,6 +1,6 @@
-//! Ends pods whose command has ended beside a container that does not end, such as an injected
-//! proxy. Their Jobs would never complete, nor restart the task, nor start the next combination
-//! of a sweep.
+//! Ends pods whose command has ended while another container does not end, such as an injected
+//! proxy. Otherwise, their Jobs would never complete, restart the task, or start the next
+//! combination of a sweep.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,11 +10,11 @@ use longshore_model::facts::PodFacts;
 use serde_json::json;
 use tokio::time::Instant;
 
-/// How long the other containers of a pod may go on when its command has ended.
+/// The time that the other containers of a pod may continue after its command has ended.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
-/// Ends a pod as its command has ended: the node stops its other containers, and the Job counts
-/// the pod. The pod and its logs stay.
+/// Ends a pod with the result of its command. The node stops its other containers, and the Job
+/// counts the pod. The pod and its logs are kept.
 pub(crate) async fn end_pod(cluster: &Cluster, pod: &PodFacts) -> Result<(), Error> {
     let phase = match pod.has_succeeded() {
         true => "Succeeded",
@@ -32,7 +32,7 @@ pub(crate) async fn end_pod(cluster: &Cluster, pod: &PodFacts) -> Result<(), Err
     }
 }
 
-/// Deletes a pod, as far as it is permitted.
+/// Deletes a pod, if this is permitted.
 pub(crate) async fn delete_pod(cluster: &Cluster, pod: &PodFacts) {
     let meta = &pod.metadata;
     let options = DeleteOptions {
@@ -48,8 +48,8 @@ pub(crate) async fn delete_pod(cluster: &Cluster, pod: &PodFacts) {
     }
 }
 
-/// Ends the pods of all runs whose command has ended, a few seconds later, until the cluster is
-/// closed. For runs without a follower.
+/// Ends pods of all runs a few seconds after their command has ended, until the cluster is closed.
+/// Intended for runs without a follower.
 ///
 /// # Errors
 /// The pods cannot be watched or changed.
@@ -88,7 +88,7 @@ pub async fn end_lingering(cluster: &Cluster) -> Result<(), Error> {
                 let now = Instant::now();
                 for (at, pod) in due.values_mut().filter(|(at, _)| *at <= now) {
                     end_pod(cluster, pod).await?;
-                    // Again, if the node has not seen it.
+                    // Tries again later, in case the node has missed the request.
                     *at = now + LINGER;
                 }
             }

@@ -66,15 +66,15 @@ pub enum RunState {
     Pending,
     /// At least one task has started.
     Running,
-    /// All tasks other than those of service roles have succeeded.
+    /// All tasks have succeeded, except tasks of service roles, which do not count.
     Succeeded,
     /// A task failed.
     Failed,
-    /// The user cancelled it.
+    /// The user cancelled the run.
     Cancelled,
-    /// It is a schedule, which creates runs.
+    /// A schedule, which creates runs.
     Scheduled,
-    /// It is a schedule that was cancelled and creates no more runs.
+    /// A schedule that was cancelled and creates no more runs.
     Paused,
 }
 
@@ -104,7 +104,7 @@ impl RunState {
         }
     }
 
-    /// Whether the run has ended.
+    /// Returns true if the run has ended.
     #[must_use]
     pub fn is_over(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
@@ -118,40 +118,40 @@ pub struct RunSummary {
     pub run: Run,
     /// The name that the user specified.
     pub full_name: String,
-    /// Its state.
+    /// The state of the run.
     pub state: RunState,
-    /// When the server created it, in whole seconds.
+    /// The time when the server created the run, in whole seconds.
     pub created: Option<Timestamp>,
-    /// When it was submitted, by the submitter's clock, in microseconds. Orders runs that were
-    /// created in the same second.
+    /// The time when the run was submitted, by the submitter's clock, in microseconds. Orders runs
+    /// that were created in the same second.
     pub submitted: Option<Timestamp>,
-    /// The user who submitted it, if it records a valid one.
+    /// The user who submitted the run, if it records a valid one.
     pub owner: Option<Owner>,
-    /// When it ended.
+    /// The time when the run ended.
     pub finished: Option<Timestamp>,
-    /// The command of its first role.
+    /// The command of the first role.
     pub command: Vec<String>,
-    /// The sha256 of its bundle.
+    /// The sha256 of the bundle.
     pub bundle: Option<String>,
     /// The user's labels.
     pub labels: BTreeMap<String, String>,
-    /// Its tags.
+    /// The tags of the run.
     pub tags: BTreeMap<String, String>,
-    /// Its note.
+    /// The note about the run.
     pub note: Option<String>,
-    /// Its exit code, if it has ended and the code is known.
+    /// The exit code, if the run has ended and the code is known.
     pub exit_code: Option<i32>,
-    /// How it ended, if it has.
+    /// The outcome, if the run has ended.
     pub outcome: Option<Outcome>,
     /// The number of succeeded tasks, and of all tasks.
     pub succeeded: (u32, u32),
-    /// How often tasks were restarted with a new pod.
+    /// The number of restarts of tasks with a new pod.
     pub restarts: u32,
-    /// Why its webhook is not called, if that was queried.
+    /// The reason why the webhook is not called, if it was queried.
     pub webhook_problem: Option<String>,
     /// The name of the sweep, if the run is a sweep or its retry.
     pub sweep: Option<String>,
-    /// The schedule, if it is one.
+    /// The schedule, if this is one.
     pub schedule: Option<ScheduleSummary>,
 }
 
@@ -166,7 +166,7 @@ pub async fn list(
     list_matching(cluster, namespace, &LabelSelector::default()).await
 }
 
-/// Like [`list`], with only the runs whose labels match.
+/// Like [`list`], but only the runs whose labels match.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -187,7 +187,7 @@ async fn list_and_summarize(
     let views = Views::new(cluster, namespace, selector)?;
     let schedules = async { if_allowed(views.schedules.list().await) };
     let (jobs, schedules) = futures::try_join!(views.jobs.list(), schedules)?;
-    // The pods last: those that a Job counts as ended have ended.
+    // List the pods last, so that pods that a Job counts as ended have ended.
     let pods = views.pods.list().await?;
     summarize(&jobs.items, &pods.items, &schedules)
 }
@@ -242,12 +242,12 @@ fn newest_first(runs: &mut [RunSummary]) {
     });
 }
 
-/// When a run was submitted, by the submitter's clock.
+/// The time when a run was submitted, by the submitter's clock.
 fn submitted(meta: &ObjectMeta) -> Option<Timestamp> {
     meta.annotations.get(names::SUBMITTED)?.parse().ok()
 }
 
-/// The labels other than those of Longshore, Kubernetes and Kueue.
+/// The labels, except Longshore's, Kubernetes' and Kueue's.
 fn user_labels(meta: &ObjectMeta) -> BTreeMap<String, String> {
     let is_users = |key: &str| {
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
@@ -262,14 +262,14 @@ fn user_labels(meta: &ObjectMeta) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Objects as evidence.
+/// Parses objects as evidence.
 fn read<K: Object, T: DeserializeOwned>(
     items: &[Item<K>],
 ) -> Result<Vec<T>, longshore_client::Error> {
     items.iter().map(Item::typed).collect()
 }
 
-/// Without permission to list CronJobs, the list of schedules is empty.
+/// Returns an empty list of schedules without permission to list CronJobs.
 pub(crate) fn if_allowed<K: Object>(
     found: Result<longshore_client::List<K>, longshore_client::Error>,
 ) -> Result<Vec<Item<K>>, longshore_client::Error> {
@@ -280,20 +280,21 @@ pub(crate) fn if_allowed<K: Object>(
     }
 }
 
-/// Users whose runs a prefix, a pattern or [`LAST`] may select. Each run can be named in full.
+/// Users whose runs may be selected by a prefix, a pattern or [`LAST`]. Each run can be selected by
+/// its full name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Users {
     /// The current user.
     #[default]
     Mine,
-    /// All.
+    /// All users.
     All,
 }
 
-/// Like [`find`]; for a schedule, returns the last run that it has created.
+/// Like [`find`], but returns the last run that a schedule has created instead of the schedule.
 ///
 /// # Errors
-/// As [`find`], and [`RunsError::NotYet`].
+/// The same as [`find`], and [`RunsError::NotYet`].
 pub async fn find_made(
     cluster: &Cluster,
     namespace: &str,
@@ -304,10 +305,10 @@ pub async fn find_made(
     pick_made(&all, namespace, name, me.as_ref()).cloned()
 }
 
-/// Like [`pick`]; for a schedule, returns the last run that it has created.
+/// Like [`pick`], but returns the last run that a schedule has created instead of the schedule.
 ///
 /// # Errors
-/// As [`pick`], and [`RunsError::NotYet`].
+/// The same as [`pick`], and [`RunsError::NotYet`].
 pub fn pick_made<'a>(
     all: &'a [RunSummary],
     namespace: &str,
@@ -325,7 +326,7 @@ pub fn made<'a>(all: &'a [RunSummary], found: &'a RunSummary) -> Result<&'a RunS
     let Some(schedule) = &found.schedule else {
         return Ok(found);
     };
-    // The newest is the first.
+    // The first run is the newest.
     let made = all
         .iter()
         .find(|run| run.run.schedule.as_ref() == Some(&found.run.name));
@@ -335,8 +336,8 @@ pub fn made<'a>(all: &'a [RunSummary], found: &'a RunSummary) -> Result<&'a RunS
     })
 }
 
-/// Finds a run or schedule by its name, a unique prefix of it, or [`LAST`], like [`pick`]. Prefixes
-/// and [`LAST`] select runs of the current user.
+/// Finds a run or schedule by its name, a unique prefix of the name, or [`LAST`], like [`pick`].
+/// Prefixes and [`LAST`] select runs of the current user.
 ///
 /// # Errors
 /// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`],
@@ -345,10 +346,10 @@ pub async fn find(cluster: &Cluster, namespace: &str, name: &str) -> Result<RunS
     find_of(cluster, namespace, name, Users::Mine).await
 }
 
-/// Like [`find`], among the runs of these users.
+/// Like [`find`], but among the runs of these users.
 ///
 /// # Errors
-/// As [`find`].
+/// The same as [`find`].
 pub async fn find_of(
     cluster: &Cluster,
     namespace: &str,
@@ -360,8 +361,8 @@ pub async fn find_of(
     pick(&all, namespace, name, me.as_ref()).cloned()
 }
 
-/// The user whose runs words may select, as an argument of [`pick`] and [`matching`]. Queries the
-/// cluster only if it matters: for a prefix, a pattern or [`LAST`].
+/// The user whose runs may be selected, as an argument of [`pick`] and [`matching`]. Queries the
+/// cluster only if required: for a prefix, a pattern or [`LAST`].
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -378,8 +379,8 @@ pub async fn whose(
     }
 }
 
-/// Checks before an action that a run belongs to the current user. A run that the same user has just
-/// submitted needs no check.
+/// Checks before an action that a run belongs to the current user. A run that the same user has
+/// just submitted needs no check.
 ///
 /// # Errors
 /// [`RunsError::NotOwn`] and [`RunsError::Cluster`].

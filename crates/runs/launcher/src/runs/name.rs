@@ -14,12 +14,12 @@ pub const LAST: &str = "last";
 /// The maximum number of runs in an error.
 const NAMED: usize = 10;
 
-/// Finds a run or schedule in a list that is sorted newest first: the one with this name, the
-/// newest run for [`LAST`], or the only one with this prefix. A schedule and its runs count
-/// as one match: the schedule.
+/// Finds a run or schedule in a list that is sorted newest first: the run with this name, the
+/// newest run for [`LAST`], or the only run with this prefix. A schedule and its runs count as one
+/// match: the schedule.
 ///
-/// With a user, [`LAST`] and prefixes select the runs of this user. If there are none, they select
-/// runs without a recorded owner, but never runs of other users.
+/// With a user, [`LAST`] and prefixes select the runs of this user. If this user has no matching
+/// runs, they select runs without a recorded owner, but never runs of other users.
 ///
 /// # Errors
 /// [`RunsError::NoSuchRun`], [`RunsError::Ambiguous`], [`RunsError::NoRuns`] and
@@ -37,7 +37,7 @@ pub fn pick<'a>(
     let matching: Vec<&RunSummary> = match word {
         // A schedule is not a run.
         LAST => runs.iter().filter(|run| run.schedule.is_none()).collect(),
-        // Every name has the empty prefix.
+        // All names begin with the empty prefix.
         "" => Vec::new(),
         word => runs
             .iter()
@@ -54,8 +54,9 @@ pub fn pick<'a>(
     only(runs, found, namespace, word)
 }
 
-/// The runs and schedules whose names match a pattern with `*` and `?`. With a user, those of this
-/// user, and otherwise as [`pick`]; the second list has the matching runs that are left out.
+/// The runs and schedules whose names match a pattern with `*` and `?`. With a user, selects among
+/// the runs of this user, with the same rules as [`pick`]. The second list contains the matching
+/// runs that are left out.
 ///
 /// # Errors
 /// [`RunsError::Pattern`], [`RunsError::NoMatch`] and [`RunsError::OfOthers`].
@@ -91,7 +92,7 @@ pub fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '[', '{'])
 }
 
-/// The runs of a user, or else those without a recorded owner.
+/// The runs of a user, or if there are none, the runs without a recorded owner.
 fn of_user<'a>(
     matching: Vec<&'a RunSummary>,
     namespace: &str,
@@ -129,7 +130,7 @@ fn of_user<'a>(
     Ok(found)
 }
 
-/// The only run among those with a prefix.
+/// The only run with a prefix.
 fn only<'a>(
     runs: &'a [RunSummary],
     mut found: Vec<&'a RunSummary>,
@@ -244,12 +245,12 @@ mod tests {
             ("digits-x", "digits-x7k2p"),
             ("s", "sweep-1-x7k2p"),
             ("nightly", "nightly-c2c2c"),
-            // A schedule is no run.
+            // A schedule is not a run.
             ("last", "digits-x7k2p"),
         ] {
             assert_eq!(picked(&runs, word), name, "{word}");
         }
-        // A run that is called so comes first.
+        // A run with this name takes precedence.
         let called = [run("digits-x7k2p", None), run("last", None)];
         assert_eq!(picked(&called, "last"), "last");
     }
@@ -310,9 +311,9 @@ mod tests {
             ("last", "bob", "digits-b0b"),
             ("digits", "ann", "digits-a11"),
             ("digits", "bob", "digits-b0b"),
-            // In full, of any user.
+            // The full name selects a run of any user.
             ("digits-b0b", "ann", "digits-b0b"),
-            // Without an owner, after one's own.
+            // Runs without an owner come after the user's own runs.
             ("last", "eve", "old-1"),
             ("old", "ann", "old-1"),
             ("shared", "ann", "shared-old"),

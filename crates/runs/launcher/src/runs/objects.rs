@@ -15,22 +15,23 @@ pub const KINDS: &[&str] = &["CronJob", "Job", "Service", "Secret", "Pod"];
 /// An object of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunObject {
-    /// Its kind, one of [`KINDS`].
+    /// The kind, one of [`KINDS`].
     pub kind: &'static str,
-    /// Its metadata.
+    /// The metadata of the object.
     pub metadata: ObjectMeta,
 }
 
-/// The objects of a run, and what could not be listed.
+/// The objects of a run, and the kinds that could not be listed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunObjects {
     /// The objects, by kind and name.
     pub objects: Vec<RunObject>,
-    /// The kinds that could not be listed, and why.
+    /// The kinds that could not be listed, with the reasons.
     pub unseen: Vec<String>,
 }
 
-/// Lists the objects of a run. Kinds that may not be listed are in [`RunObjects::unseen`].
+/// Lists the objects of a run. Kinds without permission to list them are reported in
+/// [`RunObjects::unseen`].
 ///
 /// # Errors
 /// [`RunsError::Cluster`] if the cluster does not respond.
@@ -94,8 +95,8 @@ fn own<K: Object>(
     }
 }
 
-/// Whether an object with the run's label belongs to this run. The runs of a schedule share
-/// everything but their Jobs and pods.
+/// Returns true if an object with the run's label belongs to this run. The runs of a schedule share
+/// all objects except Jobs and pods.
 fn belongs(run: &Run, kind: &str, meta: &ObjectMeta) -> bool {
     !matches!(kind, "Job" | "Pod") || run.has(meta)
 }

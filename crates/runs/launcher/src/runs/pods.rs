@@ -6,10 +6,10 @@ use longshore_client::{Cache, Changes, Cluster, Error, Item, kinds::Pod};
 
 use super::Run;
 
-/// How often the pods are listed if the watch reports nothing: the cluster may not respond, or
-/// refuse the watch.
+/// The interval at which the pods are listed if the watch reports nothing, because the cluster may
+/// not respond, or may refuse the watch.
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
-/// How often they are listed if the token does not have the permission to watch.
+/// The interval at which the pods are listed without permission to watch.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The pods of a run as they change.
@@ -17,7 +17,7 @@ const LIST_INTERVAL: Duration = Duration::from_secs(1);
 pub struct WatchedPods {
     cluster: Cluster,
     run: Run,
-    /// `None` without permission to watch.
+    /// The watch. `None` without permission.
     watch: Option<(Cache<Pod>, Changes<Pod>)>,
     pods: Vec<Item<Pod>>,
 }
@@ -108,7 +108,7 @@ impl WatchedPods {
     /// Waits until no pod is pending or running.
     ///
     /// # Errors
-    /// As [`WatchedPods::changed`].
+    /// The same as [`WatchedPods::changed`].
     pub async fn all_ended(&mut self) -> Result<(), Error> {
         while self.active() > 0 {
             self.changed().await?;

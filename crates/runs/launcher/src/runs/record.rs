@@ -1,5 +1,5 @@
-//! Records the end of a run on its Jobs, so that all clients report the same end, also when the
-//! pods that show it are gone.
+//! Records the end of a run on its Jobs, so that all clients report the same end, even after the
+//! pods that show it are deleted.
 
 use jiff::Timestamp;
 use longshore_client::{Cluster, Error, Patch};
@@ -15,8 +15,8 @@ use super::Run;
 /// The number of attempts while other clients change the Job.
 const ATTEMPTS: u32 = 10;
 
-/// Records the end of a run on its first Job, before pods are stopped. The first client that does
-/// so decides: returns the outcome that another client has recorded, or that the run was cancelled.
+/// Records the end of a run on its first Job, before pods are stopped. The first recorded end
+/// decides: returns the outcome that another client has recorded, or the cancellation of the run.
 pub(crate) async fn record_end(
     cluster: &Cluster,
     run: &Run,
@@ -35,7 +35,7 @@ pub(crate) async fn record_end(
         let Some(first) = jobs.iter().min_by_key(|job| &job.metadata.name) else {
             return Ok(None);
         };
-        // Refused if the Job has changed meanwhile.
+        // The patch fails if the Job has changed meanwhile.
         let change = Patch::merge(json!({"metadata": {
             "resourceVersion": first.metadata.resource_version,
             "annotations": notes(outcome, now),

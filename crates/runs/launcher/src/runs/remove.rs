@@ -1,5 +1,5 @@
-//! Removes runs: in an order in which a removal that is killed can be repeated, because the run is
-//! listed until nothing else is left of it.
+//! Removes runs in an order that allows an interrupted removal to be repeated: the run is listed
+//! until all its other objects are deleted.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,11 +17,11 @@ use tokio::time::Instant;
 use super::{Run, RunsError, stop::schedules};
 use crate::{jobset::JobSet, plan::bundle_secret_name, queries};
 
-/// The interval between checks whether pods have ended.
+/// The interval between checks of the pods.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// Waits until no container of the run's pods runs, which may upload outputs. Returns whether
-/// they have ended within the time.
+/// Waits until no container of the run's pods is running, because they may upload outputs. Returns
+/// true if all have ended within the time.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -55,8 +55,8 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
     // The other objects of a schedule's run belong to the schedule.
     let is_alone = run.schedule.is_none();
     if is_alone {
-        // What an interrupted submission has left without an owner, before the Jobs, by which the
-        // run is found.
+        // Objects that an interrupted submission has left without an owner. They are deleted before
+        // the Jobs, because the run is found by its Jobs.
         let of_jobs = jobs.iter().map(|job| &job.metadata);
         let of_schedules = schedules.iter().map(Item::meta);
         let bundles: BTreeSet<&String> = of_jobs
@@ -64,7 +64,8 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
             .filter_map(|meta| meta.annotations.get(names::BUNDLE))
             .collect();
         if let Err(error) = remove_unowned(cluster, run, &bundles).await {
-            // The last request repeats it, and reports the error; what is left is a leftover.
+            // The last request repeats the deletion and reports the error. Remaining objects are
+            // found as leftovers.
             tracing::warn!(%error, run = %run.name, "objects without an owner are not deleted yet");
         }
     }
@@ -82,15 +83,15 @@ pub async fn remove(cluster: &Cluster, run: &Run) -> Result<(), RunsError> {
     for job in &jobs {
         gone(view.delete(&job.metadata.name, &options).await)?;
     }
-    // They are deleted with their owner, but not at once.
+    // These objects are deleted with their owner, but with a delay.
     match is_alone {
         true => remove_labelled(cluster, run, false).await,
         false => Ok(()),
     }
 }
 
-/// Deletes what has no owner: the Secrets with these bundles, the Services and Secrets of the run, and
-/// the Job that notifies about it.
+/// Deletes objects without an owner: the Secrets with these bundles, the Services and Secrets of
+/// the run, and the Job that notifies about it.
 async fn remove_unowned(
     cluster: &Cluster,
     run: &Run,
@@ -102,7 +103,7 @@ async fn remove_unowned(
             delete_unowned(&secret).await?;
         }
     }
-    // The CronJob that notifies about a schedule is one of its schedules.
+    // The CronJob that notifies about a schedule is among the run's schedules.
     let notifiers = LabelSelector::exactly([(names::NOTIFIES, run.label())]);
     let notifiers = notifiers.map_err(Error::from)?;
     let jobs = cluster.jobs().in_namespace(&run.namespace)?;
@@ -114,7 +115,7 @@ async fn remove_unowned(
     remove_labelled(cluster, run, true).await
 }
 
-/// Deletes the Services and Secrets of a run: those without an owner, or all.
+/// Deletes the Services and Secrets of a run: only those without an owner, or all.
 async fn remove_labelled(cluster: &Cluster, run: &Run, unowned: bool) -> Result<(), RunsError> {
     let options = DeleteOptions::background();
     let services = cluster.services().in_namespace(&run.namespace)?;
@@ -148,7 +149,7 @@ pub(super) async fn delete_unowned(secret: &Item<Secret>) -> Result<(), Error> {
     }
     let options = DeleteOptions {
         uid: Some(secret.uid().to_owned()),
-        // A run that becomes its owner at this moment keeps it.
+        // A run that becomes the owner at this moment keeps the bundle.
         version: Some(secret.version().to_owned()),
         ..DeleteOptions::background()
     };

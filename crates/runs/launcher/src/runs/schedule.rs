@@ -17,14 +17,14 @@ use crate::owner::Owner;
 pub struct ScheduleSummary {
     /// The schedule in cron syntax.
     pub cron: String,
-    /// The time zone of `cron`; `None` for that of the cluster, usually UTC.
+    /// The time zone of `cron`. `None` for the cluster's time zone, usually UTC.
     pub time_zone: Option<String>,
-    /// When it last created a run.
+    /// The time when the schedule last created a run.
     pub last: Option<Timestamp>,
-    /// When it creates the next run; `None` while it is paused. Without a time zone, the
-    /// cluster's time zone is assumed to be UTC.
+    /// The time when the schedule creates the next run. `None` while it is paused. Without a time
+    /// zone, the cluster's time zone is assumed to be UTC.
     pub next: Option<Timestamp>,
-    /// The number of its active Jobs.
+    /// The number of active Jobs.
     pub active: usize,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn summaries(found: &[CronJobEvidence], now: Timestamp) -> Vec<RunSum
             known.run.name.as_str() == run && known.run.namespace == one.metadata.namespace()
         });
         if let Some(known) = known.and_then(|known| known.schedule.as_mut()) {
-            // The CronJob of another role.
+            // Another role has its own CronJob.
             known.active += one.status.active.len();
             known.last = known.last.max(one.status.last_schedule_time);
             continue;

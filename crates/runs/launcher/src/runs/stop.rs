@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{jobset::JobSet, kueue};
 
-/// Stops a run and keeps its record: marks its Jobs as cancelled and suspends them, so that
-/// their pods end and the Jobs remain for `runs`. Roles that have ended are not changed. A
-/// schedule creates no more runs. Of a run that has ended, stops only what is left of it. Returns
-/// the number of cancelled Jobs.
+/// Stops a run and keeps its record: marks its Jobs as cancelled and suspends them, so that their
+/// pods end and the Jobs remain for `runs`. Roles that have ended are not changed. A schedule
+/// creates no more runs. If the run has ended, only its remaining Jobs are stopped. Returns the
+/// number of cancelled Jobs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -87,9 +87,9 @@ pub async fn stop_with_cluster(
     Ok(stop(cluster, run, &going_on(cluster, run).await?, &notes).await?)
 }
 
-/// Stops the remaining Jobs of finished runs like a follower does: service roles when the
-/// others have succeeded, and all other tasks when one has failed. For runs without a
-/// follower. Returns the number of stopped Jobs.
+/// Stops the remaining Jobs of finished runs like a follower does: service roles when the others
+/// have succeeded, and all other tasks when one has failed. Intended for runs without a follower.
+/// Returns the number of stopped Jobs.
 ///
 /// # Errors
 /// [`RunsError::Cluster`](super::RunsError::Cluster).
@@ -104,17 +104,17 @@ pub async fn stop_leftovers(cluster: &Cluster, now: Timestamp) -> Result<usize, 
     Ok(stopped)
 }
 
-/// What to do with pods whose command has ended, beside a container that goes on.
+/// The treatment of pods whose command has ended while another container is still running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pods {
-    /// End them.
+    /// End the pods.
     End,
-    /// They are ended elsewhere, unless their Job is stopped.
+    /// Leave the pods, which are ended elsewhere, unless their Job is stopped.
     Leave,
 }
 
-/// Stops what is left of a run if it has ended without being cancelled. Returns the number of
-/// stopped Jobs; `None` if it has not ended.
+/// Stops the remaining Jobs of a run if it has ended without being cancelled. Returns the number of
+/// stopped Jobs, or `None` if it has not ended.
 async fn stop_ended(
     cluster: &Cluster,
     run: &Run,
@@ -123,7 +123,7 @@ async fn stop_ended(
 ) -> Result<Option<usize>, Error> {
     let jobs = run.found_jobs(cluster).await?;
     if !jobs.iter().any(is_active) {
-        // Nothing is left, or the run is cancelled anyway.
+        // Nothing remains, or the run is cancelled in any case.
         return Ok(None);
     }
     let pods = run.list_pods(cluster).await?;
@@ -145,7 +145,7 @@ async fn stop_ended(
     if known.is_some_and(|known| known.ending == Ending::Cancelled) {
         return Ok(None);
     }
-    // Jobs that complete once their pods are ended, unless this is not permitted.
+    // Jobs that complete once their pods are ended, unless ending them is not permitted.
     let mut unended: BTreeSet<Option<String>> = BTreeSet::new();
     let is_stopped = |pod: &PodFacts| {
         let job = pod.metadata.controller_name("Job").unwrap_or_default();
@@ -153,7 +153,7 @@ async fn stop_ended(
     };
     let to_end = pods.iter().filter(|pod| {
         let is_deleted = pod.metadata.deletion_timestamp.is_some();
-        // The pod and the log of a command that has ended stay when its Job is stopped.
+        // The pod and the log of a command that has ended are kept when its Job is stopped.
         let is_due = lingering == Pods::End || is_stopped(pod);
         is_due && pod.lingers() && !is_deleted
     });
@@ -182,7 +182,7 @@ fn is_active(job: &JobEvidence) -> bool {
     !job.is_over() && !job.spec.suspend
 }
 
-/// How the outcome of a run was decided.
+/// The decision on the outcome of a run.
 #[derive(Debug)]
 pub(crate) struct Decided {
     pub(crate) outcome: Outcome,
@@ -232,13 +232,13 @@ async fn stop(
     let view = cluster.jobs().in_namespace(&run.namespace)?;
     let jobs: Vec<&JobEvidence> = jobs.iter().map(Borrow::borrow).collect();
     let workloads = kueue::workloads(cluster, &run.namespace, &jobs).await?;
-    // First, so that without permission no incorrect annotation is written.
+    // This must be first, so that a missing permission leaves no incorrect annotation.
     kueue::deactivate(cluster, &run.namespace, &workloads).await?;
     let is_queued = |job: &JobEvidence| workloads.iter().any(|workload| workload.is_of(job));
     let note = Patch::merge(json!({"metadata": {"annotations": notes}}));
     let suspension = suspension(notes);
     let patches = jobs.iter().map(async |job| {
-        // Only its manager can suspend this Job: JobSet or Kueue would resume it.
+        // Only the manager of this Job can suspend it, because JobSet or Kueue would resume it.
         let is_managed = job.jobset().is_some() || is_queued(job);
         patch(&view, job, if is_managed { &note } else { &suspension }).await
     });
@@ -273,7 +273,7 @@ fn suspension(annotations: &Value) -> Patch {
     }))
 }
 
-/// The CronJobs of a run that is a schedule.
+/// The CronJobs of a schedule.
 pub(super) async fn schedules(
     cluster: &Cluster,
     run: &Run,
@@ -285,7 +285,7 @@ pub(super) async fn schedules(
     let own = view.clone().labels(run.selector()?);
     let mut found = super::if_allowed(own.list().await)?;
     if !found.is_empty() {
-        // The CronJob of the webhook.
+        // The CronJob for the webhook.
         let notifiers = LabelSelector::exactly([(names::NOTIFIES, run.label())]);
         let notifiers = notifiers.map_err(Error::from)?;
         found.extend(super::if_allowed(view.labels(notifiers).list().await)?);

@@ -19,7 +19,7 @@ use crate::owner::Owner;
 /// The namespace and name of a run, and the execution if it belongs to a schedule.
 type Key<'a> = (&'a str, &'a str, Option<&'a str>);
 
-/// Which run a Job belongs to.
+/// The run that a Job belongs to.
 fn key<'a>(meta: &'a ObjectMeta, job: &'a str, schedule: bool) -> Option<Key<'a>> {
     let run = meta.labels.get(names::RUN)?;
     let execution = schedule.then(|| job.rsplit_once('-')).flatten();
@@ -74,8 +74,8 @@ pub(crate) fn summaries(jobs: &[JobEvidence], pods: &[PodFacts]) -> Vec<RunSumma
     summaries
 }
 
-/// When a run ended. A Job's times may be much later than its pods': a cluster that was down
-/// writes them when it starts again.
+/// The time when a run ended. A Job's times may be much later than its pods' times, because a
+/// cluster that was down writes them when it starts again.
 fn finished(roles: &[RunRole], jobs: &[&JobEvidence], pods: &[&PodFacts]) -> Option<Timestamp> {
     let is_service = |job: &JobEvidence| {
         let mut roles = roles.iter();
@@ -102,7 +102,7 @@ fn job_finished(job: &JobEvidence, pods: &[&PodFacts]) -> Option<Timestamp> {
     };
     let last = own().filter_map(|pod| pod.finished_at()).max();
     if let Some(failure) = job.failure() {
-        // If all pods are stopped at once, the Job's own time counts.
+        // If all pods are stopped at the same time, the Job's own time is used.
         let by_pods = own().any(|pod| pod.has_failed()) && failure.reason != "DeadlineExceeded";
         return last.filter(|_| by_pods).or(failure.last_transition_time);
     }
@@ -146,7 +146,7 @@ fn summary(
         };
         jobs.iter().filter_map(role).collect()
     });
-    // A Job may have been scaled since.
+    // A Job may have been scaled in the meantime.
     for role in &mut roles {
         let job = jobs.iter().find(|job| job.role() == Some(&role.name));
         role.count = job

@@ -19,8 +19,8 @@ pub(super) fn of(meta: &ObjectMeta) -> BTreeMap<String, String> {
     tags.collect()
 }
 
-/// Changes the tags of a run, on its Jobs. The tags of a schedule are those of runs that it
-/// creates later.
+/// Changes the tags of a run, on its Jobs. The tags of a schedule apply to the runs that it creates
+/// later.
 ///
 /// # Errors
 /// [`RunsError::Cluster`].
@@ -52,7 +52,7 @@ async fn patch(cluster: &Cluster, run: &Run, metadata: Value) -> Result<(), Runs
         schedule.patch(&Patch::merge(change)).await?;
     }
     if !schedules.is_empty() {
-        // Its runs have tags of their own.
+        // The runs of a schedule have their own tags.
         return Ok(());
     }
     let view = cluster.jobs().in_namespace(&run.namespace)?;

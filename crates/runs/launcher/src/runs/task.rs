@@ -5,11 +5,11 @@ use longshore_diagnosis::names::Task;
 use super::Run;
 use crate::suggest;
 
-/// Why a selection does not match exactly one task.
+/// The reason why a selection does not match exactly one task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// The run has no such role.
+    /// The run does not have the role.
     #[error("the run {run} has no role {role:?}{}; its roles: {}", nearest.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default(), roles.join(", "))]
     NoSuchRole {
         /// The run's name.
@@ -18,7 +18,7 @@ pub enum TaskError {
         role: String,
         /// The closest role name.
         nearest: Option<String>,
-        /// The roles that it has.
+        /// The roles of the run.
         roles: Vec<String>,
     },
     /// The role has fewer tasks.
@@ -30,7 +30,7 @@ pub enum TaskError {
         role: Option<String>,
         /// The requested index.
         index: u32,
-        /// A summary of its tasks.
+        /// A summary of the run's tasks.
         tasks: String,
     },
     /// Several tasks match.
@@ -40,7 +40,7 @@ pub enum TaskError {
         run: String,
         /// The number of matching tasks.
         count: u64,
-        /// One of them.
+        /// An example of the matching tasks.
         example: Task,
     },
 }
@@ -103,7 +103,7 @@ impl Run {
     /// The task with this role and index, or the only task.
     ///
     /// # Errors
-    /// As [`Run::check_task`], and [`TaskError::Several`].
+    /// The same as [`Run::check_task`], and [`TaskError::Several`].
     pub fn only_task(&self, role: Option<&str>, index: Option<u32>) -> Result<Task, TaskError> {
         self.check_task(role, index)?;
         let meant = self.roles.iter().filter(|known| {

@@ -5,7 +5,7 @@ use longshore_diagnosis::names::Task;
 use longshore_model::facts::PodFacts;
 use serde::Deserialize;
 
-/// A pod as the task of a run, to be read with `Item::typed`.
+/// A pod as the task of a run. Parse it with `Item::typed`.
 ///
 /// ```
 /// use longshore_launcher::runs::TaskPod;
@@ -43,7 +43,7 @@ impl TaskPod {
         &self.0.status.phase
     }
 
-    /// Which task of the run it is; `None` if it belongs to no run.
+    /// The task of the run. `None` if the pod does not belong to a run.
     #[must_use]
     pub fn task(&self) -> Option<Task> {
         self.0.task()
@@ -55,13 +55,13 @@ impl TaskPod {
         self.0.main_name()
     }
 
-    /// Whether the command runs or has run.
+    /// Returns true if the command is running or has run.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.0.has_started()
     }
 
-    /// Whether the command has ended, or no container of the pod runs any more.
+    /// Returns true if the command has ended, or no container of the pod is running any more.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.is_over()

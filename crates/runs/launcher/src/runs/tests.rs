@@ -175,7 +175,7 @@ fn a_run_ends_with_its_tasks_not_with_the_restart_of_its_cluster() {
     ];
     let finished = |pods: &[PodFacts]| summaries(&jobs, pods)[0].finished.unwrap().to_string();
     assert_eq!(finished(&pods), "2026-01-01T00:00:09Z");
-    // A deleted pod may have been the last.
+    // A deleted pod may have ended last.
     assert_eq!(finished(&pods[..1]), LATE);
 }
 
@@ -216,7 +216,7 @@ fn a_run_without_pods_keeps_its_exit_code() {
         let found = summaries(&jobs, &[]).remove(0);
         (found.state, found.exit_code)
     };
-    // An invalid record does not turn it into a success.
+    // An invalid record does not change the end to a success.
     for (end, code) in [
         (r#"{"ending": "failed", "exitCode": 76}"#, 76),
         (r#"{"ending": "failed", "exitCode": 0}"#, 1),

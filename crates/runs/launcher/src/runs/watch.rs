@@ -13,7 +13,7 @@ use super::{Run, RunSummary, RunsError, Views, summarize};
 pub struct WatchedRuns {
     jobs: (Cache<Job>, Changes<Job>),
     pods: (Cache<Pod>, Changes<Pod>),
-    /// `None` without permission to list CronJobs.
+    /// The CronJobs. `None` without permission to list them.
     schedules: Option<(Cache<CronJob>, Changes<CronJob>)>,
 }
 

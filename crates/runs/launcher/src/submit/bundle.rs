@@ -20,7 +20,7 @@ impl Submission<'_> {
             what: format!("Secret {}", name_of(bundle)),
             source,
         };
-        // It was deleted between the two requests: create it again.
+        // The bundle was deleted between the two requests, so create it again.
         for _ in 0..3 {
             match secrets.create(bundle).await {
                 Ok(_) => return Ok(()),

@@ -20,7 +20,7 @@ impl Submission<'_> {
                 ignore(view.delete(&created.name, &options).await);
             }
         }
-        // It owns what it needs.
+        // The notifier owns the objects that it needs.
         if let Some(notifier) = &self.notifier
             && let Ok(view) = self.notifiers()
         {

@@ -1,6 +1,6 @@
-//! Why a run was not submitted.
+//! Errors of submitting a run.
 
-/// Why a run was not submitted. None of its objects is left in the cluster, unless the cluster
+/// An error of submitting a run. None of its objects is left in the cluster, unless the cluster
 /// stopped answering during the submission.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,7 +31,7 @@ pub enum SubmitError {
     NoJobs {
         /// The JobSet's name.
         name: String,
-        /// How long the submission waited for them, in seconds.
+        /// The time that the submission waited for the Jobs, in seconds.
         seconds: u64,
     },
 }

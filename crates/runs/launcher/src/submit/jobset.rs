@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::{SubmitError, submission::Submission};
 
-/// How long JobSet's controller may take to create Jobs, and the interval between checks.
+/// The maximum time that JobSet's controller may take to create Jobs, and the interval between
+/// checks.
 const JOBS_TIMEOUT: Duration = Duration::from_secs(30);
 const JOBS_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl Submission<'_> {
-    /// Waits for the first Job of JobSet's controller: without any, there is no run. It does not
-    /// wait for all of them, because a short run may have ended and deleted its service roles.
+    /// Waits for the first Job of JobSet's controller, because a run without Jobs does not exist.
+    /// Does not wait for all Jobs, because a short run may have ended and deleted its service
+    /// roles.
     pub(super) async fn jobs_of_set(&self) -> Result<(), SubmitError> {
         let made = async {
             loop {

@@ -17,15 +17,15 @@ pub use error::SubmitError;
 use submission::Submission;
 
 /// Creates the objects of a plan. If one fails, the objects created before it are deleted. The
-/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it. The objects
-/// that notify about the run are created before it. All but a bundle record the current user as
-/// their [`Owner`](crate::Owner).
+/// first Job, CronJob or JobSet owns the other objects, so that they are deleted with it. The
+/// objects that notify about the run are created before it. All objects except a bundle record the
+/// current user as their [`Owner`](crate::Owner).
 ///
 /// If the future is dropped, no objects are left: a pending request cannot be cancelled, so it
 /// completes in the background, and its objects are removed.
 ///
 /// # Errors
-/// Names the object and the cluster's error.
+/// The error contains the object and the cluster's error.
 pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> {
     let (sender, receiver) = oneshot::channel();
     let (cluster, mut plan) = (cluster.clone(), plan.clone());
@@ -37,7 +37,7 @@ pub async fn submit(cluster: &Cluster, plan: &Plan) -> Result<Run, SubmitError> 
             tracing::warn!(%error, run = %run.name, "cannot remove an abandoned run");
         }
     });
-    // The task sends its result, unless the runtime ends.
+    // The task sends its result, unless the runtime shuts down.
     receiver
         .await
         .map_err(|_| longshore_client::Error::Closed)?

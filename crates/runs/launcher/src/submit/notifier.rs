@@ -1,5 +1,5 @@
-//! The objects that notify about a run, created before the run: if the client is killed later, no
-//! run is left without them.
+//! The objects that notify about a run. They are created before the run, so that a client that is
+//! killed later leaves no run without them.
 
 use longshore_client::{
     Kind as _, Patch, View,
@@ -16,14 +16,14 @@ use crate::plan::PlannedObject;
 
 impl Submission<'_> {
     /// Creates the notifier of the run: its Job or CronJob, which owns the other objects. Returns
-    /// this Job also if an object that it owns was not created.
+    /// this Job even if an object that it owns was not created.
     pub(super) async fn create_notifier(&self) -> (Option<Created>, Result<(), SubmitError>) {
         let Some((workload, others)) = self.plan.notifier.split_last() else {
             return (None, Ok(()));
         };
         let mut first = workload.clone();
         if !others.is_empty() {
-            // It starts no pod before everything that the pod needs exists.
+            // The Job is suspended, so that no pod starts before its dependencies exist.
             first.suspend();
         }
         let created = match self.create_object(&first).await {
@@ -37,7 +37,7 @@ impl Submission<'_> {
         (Some(created), completed)
     }
 
-    /// Creates what the notifier needs, and starts it.
+    /// Creates the objects that the notifier needs, and starts it.
     async fn complete_notifier(
         &self,
         workload: &PlannedObject,

@@ -21,7 +21,7 @@ impl Submission<'_> {
             "name": first.name,
             "uid": first.uid,
         });
-        // A strategic merge adds to the owners of a bundle that runs share.
+        // A strategic merge adds an owner to the existing owners of a shared bundle.
         let patch = Patch::strategic(json!({"metadata": {"ownerReferences": [owner]}}));
         let namespace = &self.plan.namespace;
         let secrets = self.cluster.secrets().in_namespace(namespace)?;
@@ -50,7 +50,7 @@ impl Submission<'_> {
             own_notifier(),
         );
         match bundle {
-            // The run that owned it was removed in the meantime.
+            // The run that owned the bundle was removed in the meantime.
             Err(error) if error.is_not_found() => {
                 self.put_bundle().await?;
                 own_secret(self.plan.bundle.as_ref()).await?;

@@ -6,7 +6,7 @@ use longshore_diagnosis::names;
 
 use crate::plan::PlannedObject;
 
-/// Records when a workload is submitted. Does not apply to the runs that a schedule creates.
+/// Records the time when a workload is submitted. Does not apply to the runs of a schedule.
 pub(super) fn stamp(object: &mut PlannedObject, now: Timestamp) {
     let add = |metadata: &mut ObjectMeta| {
         let annotations = metadata.annotations.get_or_insert_default();
@@ -17,7 +17,7 @@ pub(super) fn stamp(object: &mut PlannedObject, now: Timestamp) {
         PlannedObject::CronJob(schedule) => add(&mut schedule.metadata),
         PlannedObject::JobSet(set) => {
             add(&mut set.metadata);
-            // Its Jobs have the annotations of its templates.
+            // The Jobs of a JobSet have the annotations of its templates.
             for job in &mut set.spec.replicated_jobs {
                 add(job.template.metadata.get_or_insert_default());
             }

@@ -20,7 +20,7 @@ pub(super) struct Created {
     pub(super) uid: String,
 }
 
-/// The objects of a plan, and which of them were created.
+/// The objects of a plan, and the created ones among them.
 pub(super) struct Submission<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) plan: &'a Plan,
@@ -63,8 +63,8 @@ impl<'a> Submission<'a> {
             source,
         };
 
-        // Create the pods' dependencies first, because pods may start immediately, and the notifier,
-        // because this client may be killed.
+        // Create the pods' dependencies first, because pods may start immediately, and the
+        // notifier, because this client may be killed.
         let (bundle, config, service, (notifier, has_notifier)) = futures::join!(
             self.put_bundle(),
             secrets.create(&self.plan.config),

@@ -9,17 +9,17 @@ use super::MOST_COMBINATIONS;
 /// Names of parameters, and the values of each combination.
 type Table = (Vec<String>, Vec<Vec<String>>);
 
-/// Reads a file of combinations. `name`, which ends with `.csv`, `.jsonl` or `.ndjson`, is that
-/// of the file.
+/// Reads a file of combinations. `name` is the name of the file, which ends with `.csv`, `.jsonl`
+/// or `.ndjson`.
 ///
 /// CSV is as in RFC 4180: fields are separated by commas, quotation marks enclose a field with
-/// commas, quotation marks or newlines, and the first line has the names. The lines of JSON have
-/// the same keys, with strings, numbers, true or false.
+/// commas, quotation marks or newlines, and the first line contains the names. The lines of JSON
+/// have the same keys, with strings, numbers, true or false.
 ///
 /// # Errors
-/// What is wrong, with the line.
+/// The problem, with the line.
 pub fn parse_file(name: &str, text: &str) -> Result<Table, String> {
-    // Spreadsheets write it.
+    // Spreadsheets write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let ending = name
         .rsplit_once('.')
@@ -65,7 +65,7 @@ fn json_lines(text: &str) -> Result<Table, String> {
                 text if text.starts_with(['[', '{']) || text == "null" => Err(format!(
                     "line {number}: {name}: use a string, a number, true or false"
                 )),
-                // Exactly as written: a large number keeps its digits.
+                // The original text, so that a large number keeps its digits.
                 text => Ok(text.to_owned()),
             });
         combinations.push(values.collect::<Result<_, _>>()?);

@@ -3,8 +3,8 @@
 //! [`parse_values`] reads the values of a parameter, [`grid`] and [`sample`] make combinations of
 //! them, and [`parse_file`] reads combinations from a file. A [`Sweep`] is stored in the run's
 //! Secret: each pod takes the combination of its index, [`fill`] inserts the values into the
-//! command, and [`variable`] names the variable of a parameter. [`combine`] makes the rows of the
-//! table.
+//! command, and [`variable`] returns the variable of a parameter. [`combine`] creates the rows of
+//! the table.
 
 mod file;
 mod placeholder;
@@ -25,21 +25,21 @@ pub use values::{Range, Values, grid, parse_values};
 
 pub use crate::value_name::check_name;
 
-/// The maximum number of combinations. Their indices fit a host name, and they are within the
-/// limits of an Indexed Job with a backoff limit per index.
+/// The maximum number of combinations, so that their indices fit a host name and the limits of an
+/// Indexed Job with a backoff limit per index.
 pub const MOST_COMBINATIONS: usize = 10_000;
 /// The maximum number of parameters.
 pub const MOST_PARAMETERS: usize = 100;
-/// The maximum size of all combinations in bytes. A Secret holds 1 MiB, and they share it with
-/// the variables of the run.
+/// The maximum size of all combinations in bytes. A Secret holds 1 MiB, and also contains the
+/// variables of the run.
 pub const LARGEST_SWEEP: usize = 768 << 10;
 
 /// A parameter and its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// Its values.
+    /// The values of the parameter.
     pub values: Values,
 }
 
@@ -48,29 +48,29 @@ pub struct Parameter {
 pub struct Sweep {
     /// The names of the parameters.
     pub parameters: Vec<String>,
-    /// The values of each combination, in the order of the parameters. The index of a
-    /// combination is that of its task.
+    /// The values of each combination, in the order of the parameters. The index of a combination
+    /// is the same as its task's.
     pub combinations: Vec<Vec<String>>,
-    /// The seed of the random samples, if they are samples.
+    /// The seed, if the combinations are random samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The sweep whose combinations are run again, if it is a retry.
+    /// The original sweep, if this is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 }
 
-/// The sweep whose combinations are run again.
+/// The original sweep of a retry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retry {
-    /// The first run.
+    /// The first run of the sweep.
     pub of: String,
     /// The index of each combination in the first run.
     pub indices: Vec<u32>,
 }
 
 impl Sweep {
-    /// The name and value of each parameter of a combination; `None` if there is no such
-    /// combination.
+    /// The name and value of each parameter of a combination. `None` if the combination does not
+    /// exist.
     #[must_use]
     pub fn combination(&self, index: u32) -> Option<impl Iterator<Item = (&str, &str)>> {
         let values = self.combinations.get(index as usize)?;
@@ -81,7 +81,7 @@ impl Sweep {
     /// Checks the names, the number and the size of the combinations.
     ///
     /// # Errors
-    /// The rule that they violate.
+    /// The violated rule.
     pub fn check(&self) -> Result<(), String> {
         check_names(&self.parameters)?;
         check_count(self.combinations.len() as u128)?;
@@ -89,7 +89,7 @@ impl Sweep {
         if values.clone().any(|value| value.contains('\0')) {
             return Err("a value contains a NUL character, which no argument can hold".to_owned());
         }
-        // As JSON, with quotation marks and commas.
+        // The size as JSON, with quotation marks and commas.
         let size = values.fold(0, |size: usize, value| size.saturating_add(value.len() + 3));
         match size > LARGEST_SWEEP {
             true => Err(format!(

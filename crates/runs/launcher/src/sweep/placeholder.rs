@@ -1,6 +1,6 @@
 //! Placeholders in commands: `{lr}` stands for the value of the parameter `lr`, and `{{lr}}` for
-//! the text `{lr}`. `${lr}` and braces around anything but a name are left alone, as in shell
-//! scripts and JSON.
+//! the text `{lr}`. `${lr}` and braces around other texts than names are not changed, because shell
+//! scripts and JSON contain them.
 
 use crate::value_name::{is_name, is_name_byte};
 
@@ -56,7 +56,7 @@ pub fn names(word: &str) -> Vec<&str> {
     names
 }
 
-/// A word with values instead of placeholders. Placeholders without a value stay.
+/// Replaces the placeholders in a word by values. Placeholders without a value are not changed.
 ///
 /// ```
 /// use longshore_launcher::sweep::fill;

@@ -1,11 +1,11 @@
-//! Random samples of combinations. The same seed gives the same samples in every release. The
-//! generators of libraries do not promise that, so this module has its own.
+//! Random samples of combinations. The same seed gives the same samples in every release. Libraries
+//! do not guarantee this, so this module has its own generator.
 
 use std::collections::BTreeSet;
 
 use super::{Parameter, Range, Values, check_count};
 
-/// SplitMix64.
+/// A SplitMix64 generator.
 struct Random(u64);
 
 impl Random {
@@ -40,8 +40,8 @@ impl Random {
     }
 }
 
-/// Random combinations: of each parameter, a value of its list or range. Combinations of lists
-/// and ranges of integers are different from each other.
+/// Random combinations, which contain a value of each parameter's list or range. Combinations of
+/// lists and ranges of integers are distinct.
 ///
 /// # Errors
 /// The rule that a parameter or the number violates.
@@ -59,7 +59,7 @@ pub fn sample(
                 return Err(format!("{name} has no values"));
             }
             Values::List(list) => Some(list.len() as u64),
-            // Its samples are not equally likely.
+            // The samples of such a range are not equally likely.
             Values::Range(Range::Integers { log: true, .. }) => None,
             Values::Range(range) => range.len(),
         };
@@ -113,7 +113,7 @@ fn positions(total: u64, samples: u64, random: &mut Random) -> Vec<u64> {
     positions
 }
 
-/// The combination at a position in the grid of all.
+/// The combination at a position in the grid of all combinations.
 fn at(parameters: &[Parameter], mut position: u64) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for parameter in parameters.iter().rev() {
@@ -160,14 +160,14 @@ fn draw(values: &Values, random: &mut Random) -> String {
         },
         Values::Range(Range::Numbers { from, to, log }) => {
             let value = random.between(*from, *to, *log);
-            // Six digits are enough, and do not depend on the machine's logarithm.
+            // Six digits are enough, and are independent of the machine's logarithm.
             let short = format!("{value:.5e}").parse().unwrap_or(value);
             number(short.clamp(*from, *to))
         }
     }
 }
 
-/// A number as Python writes it.
+/// A number in Python's notation.
 fn number(value: f64) -> String {
     format!("{value:?}")
 }

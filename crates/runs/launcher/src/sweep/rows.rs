@@ -1,5 +1,5 @@
-//! The rows of the table of a sweep: its combinations with their states and metrics, those of
-//! retries merged.
+//! The rows of the table of a sweep: its combinations with their states and metrics, merged with
+//! the combinations of retries.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -16,13 +16,13 @@ use crate::metric_values::{Metrics, shown};
 /// The state of a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CombinationState {
-    /// Its task has not started.
+    /// The task has not started.
     Pending,
-    /// Its task runs.
+    /// The task is running.
     Running,
-    /// Its task succeeded.
+    /// The task succeeded.
     Succeeded,
-    /// Its task failed, and is not restarted.
+    /// The task failed, and is not restarted.
     Failed,
     /// The run ended before its task did.
     Cancelled,
@@ -50,9 +50,9 @@ pub(crate) struct TaskRun {
     pub(crate) has_started: bool,
     pub(crate) has_succeeded: bool,
     pub(crate) has_failed: bool,
-    /// Whether the pod was deleted.
+    /// True if the pod was deleted.
     pub(crate) is_deleted: bool,
-    /// The number of attempts that failed.
+    /// The number of failed attempts.
     pub(crate) failures: u32,
     pub(crate) exit_code: Option<i32>,
     pub(crate) started: Option<Timestamp>,
@@ -75,23 +75,23 @@ pub struct SweepRun {
 /// A combination of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Its index in the sweep.
+    /// The index in the sweep.
     pub index: u32,
-    /// The run that ran it last.
+    /// The last run of the combination.
     pub run: String,
-    /// Its task in that run.
+    /// The task in that run.
     pub task: Task,
     /// The values of the parameters, in their order.
     pub values: Vec<String>,
-    /// Its state.
+    /// The state of the combination.
     pub state: CombinationState,
-    /// The exit code of its command, if it has ended.
+    /// The exit code of the command, if it has ended.
     pub exit_code: Option<i32>,
-    /// When its command started.
+    /// The time when the command started.
     pub started: Option<Timestamp>,
-    /// When its command ended.
+    /// The time when the command ended.
     pub finished: Option<Timestamp>,
-    /// The last values of its metrics.
+    /// The last values of the task's metrics.
     pub metrics: Metrics,
 }
 
@@ -211,8 +211,8 @@ impl SweepRun {
     }
 }
 
-/// The combinations of a sweep, each as its last run ran it. `retries` are in the order of their
-/// creation.
+/// The combinations of a sweep with the results of their last runs. `retries` are in the order of
+/// their creation.
 #[must_use]
 pub fn combine(first: &SweepRun, retries: &[SweepRun]) -> Vec<Row> {
     let mut rows = first.rows();

@@ -88,7 +88,7 @@ fn values_with_brackets_are_kept_whole() {
 proptest! {
     #[test]
     fn values_are_never_cut_or_invented(text in "[a-c\\[\\](){},\"' .1]{0,12}") {
-        // Together, the values are the text, or it has a range, or it is refused.
+        // The values are parts of the text, or the text contains a range, or it is refused.
         if let Ok(Values::List(values)) = parse_values(&text)
             && !text.contains("..")
         {
@@ -148,7 +148,7 @@ fn samples_are_those_of_the_seed_and_differ() {
         ("layers", "1..8"),
         ("act", "relu,gelu"),
     ]);
-    // These values must not change: the seed of a run makes it reproducible.
+    // These values must not change, because the seed of a run makes it reproducible.
     let found = sample(&parameters, 3, 7).unwrap();
     let expected = [
         ["0.00147737", "1", "gelu"],

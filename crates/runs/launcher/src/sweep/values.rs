@@ -1,4 +1,4 @@
-//! The values of a parameter, and all combinations of several.
+//! The values of a parameter, and all combinations of several parameters.
 
 use super::{MOST_COMBINATIONS, Parameter, check_count};
 
@@ -11,31 +11,31 @@ pub enum Values {
     Range(Range),
 }
 
-/// A range, with both ends.
+/// A range that includes both ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
     /// Integers.
     Integers {
-        /// The lowest.
+        /// The lowest number.
         from: i64,
-        /// The highest.
+        /// The highest number.
         to: i64,
-        /// Whether random samples are spread evenly over the orders of magnitude.
+        /// True if random samples are spread evenly over the orders of magnitude.
         log: bool,
     },
     /// Real numbers, for random samples.
     Numbers {
-        /// The lowest.
+        /// The lowest number.
         from: f64,
-        /// The highest.
+        /// The highest number.
         to: f64,
-        /// Whether random samples are spread evenly over the orders of magnitude.
+        /// True if random samples are spread evenly over the orders of magnitude.
         log: bool,
     },
 }
 
 impl Range {
-    /// The number of values; `None` if it is a range of real numbers.
+    /// The number of values. `None` for a range of real numbers.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
         match self {
@@ -44,7 +44,7 @@ impl Range {
         }
     }
 
-    /// Whether it has no values.
+    /// Returns true if the parameter has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
@@ -62,11 +62,11 @@ impl Range {
     }
 }
 
-/// Reads the values of a parameter: `0.1,0.01`, `1..5`, `1..3,7`, `0.1..1.0` or
-/// `0.0001..0.1:log`. A range includes both ends. A comma within brackets belongs to its value.
+/// Parses the values of a parameter: `0.1,0.01`, `1..5`, `1..3,7`, `0.1..1.0` or `0.0001..0.1:log`.
+/// A range includes both ends. A comma within brackets belongs to its value.
 ///
 /// # Errors
-/// The rule that the text violates.
+/// The violated rule.
 ///
 /// ```
 /// use longshore_launcher::sweep::{Range, Values, parse_values};
@@ -112,7 +112,7 @@ pub fn parse_values(text: &str) -> Result<Values, String> {
     Ok(Values::List(values))
 }
 
-/// Splits a text at its commas, except at those within brackets: `[64,64],[128]` has two values.
+/// Splits a text at its commas, except within brackets: `[64,64],[128]` has two values.
 fn split(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut begin) = (Vec::new(), 0);
     let mut open: Vec<char> = Vec::new();
@@ -129,7 +129,7 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
         }
         let is_first = text[begin..at].trim().is_empty();
         match letter {
-            // In a word, it is an apostrophe.
+            // Within a word, the character is an apostrophe.
             '"' | '\'' if is_first || !open.is_empty() => quote = Some(letter),
             '[' => open.push(']'),
             '(' => open.push(')'),
@@ -157,7 +157,7 @@ fn split(text: &str) -> Result<Vec<&str>, String> {
     Ok(parts)
 }
 
-/// The last value of a list, if it has no comma that could separate two.
+/// The last value of a list, if it does not contain a comma that could separate two values.
 fn alone<'a>(part: &'a str, problem: &str) -> Result<&'a str, String> {
     match part.contains(',') {
         true => Err(unclear(part, problem)),
@@ -197,7 +197,7 @@ fn check_length(count: u64) -> Result<(), String> {
     }
 }
 
-/// A range; `None` if the text is a value. `../data` and `a..b` are values.
+/// A range. `None` if the text is a value, such as `../data` or `a..b`.
 fn range(text: &str) -> Result<Option<Range>, String> {
     let Some((from, rest)) = text.split_once("..") else {
         return Ok(None);

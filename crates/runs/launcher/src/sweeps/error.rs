@@ -1,13 +1,13 @@
-//! Why a sweep cannot be read or run again.
+//! Errors of reading a sweep, or of running it again.
 
-/// Why a sweep cannot be read or run again.
+/// An error of reading a sweep, or of running it again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
     /// The cluster returned an error or did not answer.
     #[error(transparent)]
     Cluster(#[from] longshore_client::Error),
-    /// The run has no combinations.
+    /// The run is not a sweep.
     #[error("the run {run} is not a sweep: `longshore run --sweep NAME=VALUES` starts one")]
     NotASweep {
         /// The run.
@@ -26,7 +26,7 @@ pub enum SweepError {
     Secret {
         /// The run.
         run: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// No combination has failed.
@@ -46,7 +46,7 @@ pub enum SweepError {
     /// The run of the failed combinations cannot be planned.
     #[error("cannot plan a run of the failed combinations: {problem}")]
     Plan {
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

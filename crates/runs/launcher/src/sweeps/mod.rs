@@ -13,8 +13,8 @@ pub use table::SweepTable;
 
 use crate::{metrics::MetricSources, plan::Plan, run::Run};
 
-/// Reads the combinations of a sweep with their states and metrics, those of retries merged.
-/// `run` is the sweep or a retry of it.
+/// Reads the combinations of a sweep with their states and metrics, merged with the combinations of
+/// retries. `run` is the sweep or a retry of it.
 ///
 /// # Errors
 /// See [`SweepError`].
@@ -31,12 +31,12 @@ pub fn table<'a>(
 /// command and settings. `run` is the sweep or a retry of it.
 ///
 /// # Errors
-/// [`SweepError::NothingToRetry`] if there are none, and see [`SweepError`].
+/// [`SweepError::NothingToRetry`] if no combination failed. See [`SweepError`].
 pub fn retry<'a>(
     cluster: &'a Cluster,
     run: &'a Run,
     suffix: &'a str,
 ) -> BoxFuture<'a, Result<Plan, SweepError>> {
-    // As above.
+    // Boxed for the same reason as above.
     Box::pin(retry::plan(cluster, run, suffix))
 }

@@ -57,8 +57,8 @@ impl Found {
     }
 }
 
-/// The first run of a sweep, and its retries in the order of their creation. `run` is any of
-/// them.
+/// The first run of a sweep, and its retries in the order of their creation. `run` is any of these
+/// runs.
 pub(super) async fn find(cluster: &Cluster, run: &Run) -> Result<(Found, Vec<Found>), SweepError> {
     let not_a_sweep = || SweepError::NotASweep {
         run: run.name.to_string(),
@@ -76,7 +76,7 @@ pub(super) async fn find(cluster: &Cluster, run: &Run) -> Result<(Found, Vec<Fou
         .in_namespace(namespace)?
         .labels(labels.clone());
     let pods = cluster.pods().in_namespace(namespace)?.labels(labels);
-    // The pods last: those that a Job counts as ended have ended.
+    // List the pods last, so that pods that a Job counts as ended have ended.
     let jobs = jobs.list().await?;
     let pods = pods.list().await?;
     let mut by_run: BTreeMap<String, Vec<Item<Pod>>> = BTreeMap::new();
@@ -139,7 +139,7 @@ pub(super) async fn find(cluster: &Cluster, run: &Run) -> Result<(Found, Vec<Fou
     Ok((first, found))
 }
 
-/// The configuration of a run's pods, which has its combinations.
+/// The configuration of a run's pods, which contains its combinations.
 async fn config(cluster: &Cluster, namespace: &str, run: &str) -> Result<PodConfig, SweepError> {
     let problem = |problem: String| SweepError::Secret {
         run: run.to_owned(),

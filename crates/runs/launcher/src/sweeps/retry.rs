@@ -30,7 +30,7 @@ use crate::{
     sweep::{CombinationState, Retry, Row, Sweep},
 };
 
-/// Annotations about the end of the first run.
+/// Annotations about the end of the first run, which are not copied.
 const ENDS: [&str; 5] = [
     names::SUBMITTED,
     names::CANCELLED,
@@ -75,7 +75,7 @@ fn problem(problem: impl ToString) -> SweepError {
     }
 }
 
-/// The Secret with the code, unless a store has it, to be created again if it is removed.
+/// The Secret with the code, unless it is in a store. It is created again if it is removed.
 async fn bundle(cluster: &Cluster, first: &Found) -> Result<Option<Secret>, SweepError> {
     let job: Job = first.job.typed()?;
     let spec = job.spec.and_then(|spec| spec.template.spec);
@@ -163,7 +163,7 @@ fn annotated(
     Ok(annotations)
 }
 
-/// The Job of the first run, for the new run.
+/// The Job of the first run, adapted to the new run.
 fn again(job: Job, run: &RunName, role: &RunRole, first: &Found) -> Result<Job, SweepError> {
     let mut spec = job.spec.unwrap_or_default();
     let mut template = std::mem::take(&mut spec.template);

@@ -24,13 +24,14 @@ pub struct SweepTable {
     pub retries: Vec<String>,
     /// The names of the parameters.
     pub parameters: Vec<String>,
-    /// The names of the metrics: first those to read from logs, then those of files.
+    /// The names of the metrics: first the metrics that are read from logs, then the metrics of
+    /// files.
     pub metrics: Vec<String>,
     /// The seed, if the combinations are random samples.
     pub seed: Option<u64>,
     /// The combinations, by index.
     pub rows: Vec<Row>,
-    /// What could not be read, and why.
+    /// The sources that could not be read, with the reasons.
     pub unread: Vec<String>,
 }
 
@@ -114,7 +115,7 @@ pub(super) async fn read(
             .into_iter()
             .map(|(task, own)| (task.index, own))
             .collect();
-        // A retry has the problems of the first run, too.
+        // A retry has the same problems as the first run.
         for problem in problems {
             if !unread.contains(&problem) {
                 unread.push(problem);

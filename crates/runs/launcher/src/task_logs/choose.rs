@@ -16,16 +16,16 @@ use crate::run::Run;
 /// write the counts of a pod.
 const MOST_ATTEMPTS: u32 = 100;
 
-/// What is known of a run.
+/// The evidence about the logs of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evidence<'a> {
     pub(crate) run: &'a Run,
-    /// Its existing pods.
+    /// The existing pods.
     pub(crate) pods: &'a [PodFacts],
     pub(crate) jobs: &'a [JobEvidence],
-    /// The logs of its pods; `None` if the cluster keeps no logs of deleted pods.
+    /// The kept logs. `None` if the cluster keeps no logs of deleted pods.
     pub(crate) kept: Option<&'a [KeptLogs]>,
-    /// True if it has ended.
+    /// True if the run has ended.
     pub(crate) is_over: bool,
 }
 
@@ -33,11 +33,11 @@ pub(crate) struct Evidence<'a> {
 #[derive(Debug, Default)]
 struct TaskLogs {
     logs: Vec<TaskLog>,
-    /// Why the log of an attempt was removed.
+    /// The reasons why logs were removed, by attempt.
     removed: BTreeMap<u32, String>,
 }
 
-/// What is known of the start of a task without a pod.
+/// The start of a task without a pod, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Started {
     Yes,
@@ -99,7 +99,7 @@ fn tasks(evidence: &Evidence<'_>) -> BTreeMap<Task, TaskLogs> {
         tasks.entry(task).or_default().logs.push(log);
     }
     let owners = owners(evidence.jobs);
-    // The logs of a removed run of the same name have another owner.
+    // The logs of a removed run with the same name have another owner.
     let is_deleted =
         |kept: &&KeptLogs| !present.contains(kept.uid()) && owners.contains(kept.owner());
     for kept in kept.iter().filter(is_deleted) {
@@ -117,7 +117,7 @@ fn tasks(evidence: &Evidence<'_>) -> BTreeMap<Task, TaskLogs> {
     tasks
 }
 
-/// Which tasks of a role have started, as far as it is known without their pods.
+/// The start of each task of a role, as far as it is known without their pods.
 fn started(evidence: &Evidence<'_>, role: &RunRole) -> Vec<Started> {
     let of_role = |job: &&JobEvidence| job.role() == Some(role.name.as_str());
     let job = evidence.jobs.iter().find(of_role);
@@ -136,7 +136,7 @@ fn started(evidence: &Evidence<'_>, role: &RunRole) -> Vec<Started> {
 }
 
 impl TaskLogs {
-    /// What is missing of the task. `keeps`: the cluster keeps the logs of deleted pods.
+    /// The missing logs of the task. `keeps` is true if the cluster keeps the logs of deleted pods.
     fn missing(&self, task: &Task, started: Started, keeps: bool) -> Vec<MissingLog> {
         let of = |attempt, reason| MissingLog {
             task: task.clone(),

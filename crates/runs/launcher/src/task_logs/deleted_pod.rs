@@ -10,15 +10,15 @@ use super::kept::{self, KeptLogs};
 /// A deleted pod whose logs the cluster keeps, or has kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeletedPod {
-    /// Its name.
+    /// The name of the pod.
     pub name: String,
-    /// Its UID.
+    /// The UID of the pod.
     pub uid: String,
-    /// When it was deleted.
+    /// The time when the pod was deleted.
     pub deleted: Option<Timestamp>,
-    /// Its containers that have logs, in the order in which they started.
+    /// The containers that have logs, in the order in which they started.
     pub containers: Vec<String>,
-    /// Why the cluster has removed its logs.
+    /// The reason why the cluster has removed the logs.
     pub removed: Option<String>,
     /// The container that runs the command, if the pod is a task.
     main: Option<String>,
@@ -40,8 +40,8 @@ impl DeletedPod {
         }
     }
 
-    /// Returns the container whose log is read by default: the only one, or the one that runs the
-    /// command of a task.
+    /// Returns the container whose log is read by default: the only container, or the one that runs
+    /// the command of a task.
     #[must_use]
     pub fn default_container(&self) -> Option<&str> {
         match &self.containers[..] {
@@ -61,8 +61,8 @@ impl DeletedPod {
     }
 }
 
-/// Finds the newest deleted pod with a name whose logs the cluster keeps. `None` if there is none, or the
-/// cluster keeps no logs of deleted pods.
+/// Finds the newest deleted pod with a name whose logs the cluster keeps. `None` if there is no
+/// such pod, or the cluster keeps no logs of deleted pods.
 ///
 /// # Errors
 /// The cluster does not answer, or returns an internal error.

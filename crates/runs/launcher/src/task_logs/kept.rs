@@ -1,4 +1,4 @@
-//! The list of the logs that a cluster keeps of the pods of Jobs, also of deleted ones.
+//! The list of logs that a cluster keeps of the pods of Jobs, including deleted pods.
 
 use std::collections::BTreeSet;
 
@@ -22,12 +22,12 @@ pub(crate) struct KeptLogs {
     metadata: ObjectMeta,
     /// The object whose removal also removes the logs.
     owner: OwnerReference,
-    /// When the pod was deleted, as far as its node knows.
+    /// The time when the pod was deleted, as far as its node knows.
     pub(super) deleted: Option<Timestamp>,
     /// True if the pod exists.
     #[serde(skip)]
     pub(super) is_present: bool,
-    /// Why the cluster has removed the logs.
+    /// The reason why the cluster has removed the logs.
     pub(super) removed: Option<String>,
     /// The containers that have started.
     containers: Vec<Container>,
@@ -78,8 +78,8 @@ pub(super) async fn of_namespace(
     }
 }
 
-/// Finds the pods that exist. A caller that listed the pods before the logs may not have seen those
-/// that were created in between; they are not deleted.
+/// Finds the pods that exist. A caller that listed the pods before the logs may have missed pods
+/// that were created in between. They must not count as deleted.
 async fn find_present(cluster: &Cluster, run: &Run, kept: &mut [KeptLogs]) -> Result<(), Error> {
     if kept.iter().all(|logs| logs.deleted.is_some()) {
         return Ok(());
@@ -132,8 +132,8 @@ impl KeptLogs {
         }
     }
 
-    /// Returns the log that a deleted pod has left: of the command, or of an init container if the command
-    /// has not started. `None` if the pod exists.
+    /// Returns the log of a deleted pod: of the command, or of an init container if the command has
+    /// not started. `None` if the pod exists.
     pub(crate) fn log(&self) -> Option<TaskLog> {
         if self.is_present {
             return None;

@@ -2,9 +2,9 @@
 //!
 //! Kubernetes removes the log of a pod with the pod. A Job deletes pods when one of its tasks
 //! fails, when it is cancelled, and at its deadline. The embedded cluster keeps their logs until
-//! the run is removed (`kept`). Elsewhere, the missing logs are known (`choose`, pure). Only
-//! [`TaskLog::options`] knows how a log is requested, so that logs from other sources, such as
-//! archives, need a change there alone.
+//! the run is removed (`kept`). On other clusters, `choose` (pure) determines the missing logs.
+//! Only [`TaskLog::options`] contains the request for a log, so that support for other sources,
+//! such as archives, only changes that function.
 
 mod choose;
 mod deleted_pod;
@@ -33,20 +33,20 @@ pub struct TaskLog {
     pub task: Task,
     /// The number of the attempt of the task, from 1.
     pub attempt: u32,
-    /// The name of its pod.
+    /// The name of the attempt's pod.
     pub pod: String,
-    /// The UID of its pod.
+    /// The UID of the attempt's pod.
     pub uid: String,
-    /// When its pod was created.
+    /// The time when the pod was created.
     pub created: Option<Timestamp>,
     /// The container.
     pub container: String,
-    /// True if the container runs the command; false for an init container that has failed.
+    /// True if the container runs the command. False for an init container that has failed.
     pub is_main: bool,
     /// True if the pod was deleted.
     pub is_deleted: bool,
-    /// True if the cluster has removed the beginning, because the log has reached its maximum
-    /// size. Only the embedded cluster reports this.
+    /// True if the cluster has removed the beginning, because the log has reached its maximum size.
+    /// Only the embedded cluster reports this.
     pub is_cut: bool,
 }
 
@@ -69,15 +69,15 @@ pub struct MissingLog {
     pub task: Task,
     /// The number of the attempt, from 1. `None` if no log of the task exists.
     pub attempt: Option<u32>,
-    /// Why it does not exist.
+    /// The reason why the log does not exist.
     pub reason: MissingReason,
 }
 
-/// Why a log does not exist.
+/// The reason why a log does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingReason {
-    /// The pod was deleted, and its log with it.
+    /// The pod was deleted, together with its log.
     PodDeleted,
     /// The cluster has no pod of a task that may have started before the run ended.
     NoPod,
@@ -118,11 +118,11 @@ impl fmt::Display for MissingLog {
 pub struct RunLogs {
     /// The logs that exist, by task, and in the order of the attempts.
     pub logs: Vec<TaskLog>,
-    /// What is missing, by task.
+    /// The missing logs, by task.
     pub missing: Vec<MissingLog>,
 }
 
-/// Finds the logs of a run's tasks. `is_over`: the run has ended.
+/// Finds the logs of a run's tasks. `is_over` is true if the run has ended.
 ///
 /// # Errors
 /// The cluster returns an error or does not answer.
@@ -133,7 +133,8 @@ pub fn of_run<'a>(
 ) -> BoxFuture<'a, Result<RunLogs, Error>> {
     // Boxed, so that this crate compiles the future, not each crate that awaits it.
     Box::pin(async move {
-        // The kept logs last: a pod that is deleted in between is in both lists, not in none.
+        // List the kept logs last, so that a pod that is deleted in between is in both lists
+        // instead of none.
         let (jobs, pods) = run.list_jobs_and_pods(cluster).await?;
         let kept = list(cluster, run).await?;
         let pods: Vec<PodFacts> = pods.iter().map(Item::typed).collect::<Result<_, _>>()?;
@@ -148,7 +149,7 @@ pub fn of_run<'a>(
 }
 
 /// Returns the logs of the deleted pods of a run with these Jobs, in the order of their creation.
-/// There are none if the cluster keeps none.
+/// Empty if the cluster keeps no logs.
 pub(crate) async fn deleted(
     cluster: &Cluster,
     run: &Run,

@@ -116,7 +116,7 @@ fn logs_of_a_removed_run_of_the_same_name_are_not_mixed_in() {
     let other = kept("a", 0, 1, |kept| kept["owner"]["uid"] = json!("other"));
     let found = chosen(&run(1), &[], job(json!({})), Some(&[other]), true);
     assert_eq!(uids(&found), [""; 0]);
-    // The Jobs of a JobSet change, their owner does not.
+    // The Jobs of a JobSet change, but their owner does not.
     let set = kept("a", 0, 1, |kept| kept["owner"]["uid"] = json!("set"));
     let mut of_set = job(json!({}));
     let owner = json!({"kind": "JobSet", "name": "s", "uid": "set", "controller": true});
@@ -139,7 +139,7 @@ fn missing_logs_are_named_per_task() {
     ];
     assert_eq!(messages(&found), expected);
     assert!(found.missing.iter().all(super::MissingLog::is_loss));
-    // While the run goes on, a task without a pod starts later, unless it has ended.
+    // While the run is active, a task without a pod starts later, unless it has ended.
     let found = chosen(&run, &pods, job(status), None, false);
     assert_eq!(messages(&found), expected[..2]);
 }
@@ -149,7 +149,7 @@ fn on_a_cluster_that_keeps_logs_a_task_without_a_log_did_not_start() {
     let found = chosen(&run(1), &[], job(json!({})), Some(&[]), true);
     assert_eq!(messages(&found), ["worker/0 has no log: it did not start"]);
     assert!(!found.missing[0].is_loss());
-    // Its log was lost.
+    // The log of the task was lost.
     let complete = json!({"conditions": [{"type": "Complete", "status": "True"}]});
     let found = chosen(&run(1), &[], job(complete), Some(&[]), true);
     assert_eq!(found.missing[0].reason, MissingReason::PodDeleted);

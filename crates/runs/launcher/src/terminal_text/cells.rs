@@ -1,4 +1,4 @@
-//! One line of a terminal: its cells after a text was written.
+//! A line of a terminal: its cells after a text was written.
 
 use std::{collections::BTreeMap, fmt, fmt::Write as _};
 
@@ -40,8 +40,8 @@ pub(super) struct Cells {
 }
 
 impl Cells {
-    /// The line after this text was written. What the text's end cuts off of a
-    /// sequence is left out.
+    /// The line after this text was written. Incomplete sequences at the end of the text are left
+    /// out.
     pub(super) fn written(text: &str) -> Self {
         let mut line = Self::default();
         let mut parser = Parser::<anstyle_parse::DefaultCharAccumulator>::new();
@@ -57,7 +57,7 @@ impl Cells {
         let mut text = String::new();
         let mut width = 0;
         for (column, cell) in self.cells.iter().enumerate() {
-            // A tab would reach further than one column.
+            // A tab would be wider than one column.
             let char = if cell.char == '\t' { ' ' } else { cell.char };
             if char == HALF {
                 continue;
@@ -72,7 +72,7 @@ impl Cells {
         text
     }
 
-    /// Removes trailing blanks, which erasing leaves.
+    /// Removes trailing blanks, which remain after erasing.
     fn trim(&mut self) {
         while self.cells.last() == Some(&BLANK) {
             self.cells.pop();
@@ -94,7 +94,7 @@ impl Cells {
         self.column += width;
     }
 
-    /// Adds a zero-width character to the one before the cursor.
+    /// Adds a zero-width character to the character before the cursor.
     fn join(&mut self, char: char) {
         let Some(mut column) = self.column.checked_sub(1) else {
             return;
@@ -110,7 +110,7 @@ impl Cells {
         }
     }
 
-    /// Clears cells, and wide characters that they are a half of.
+    /// Clears cells, including both halves of wide characters.
     fn clear(&mut self, from: usize, to: usize) {
         if self.cells.len() < to {
             self.cells.resize(to, BLANK);
@@ -130,7 +130,7 @@ impl Cells {
         }
     }
 
-    /// Moves the cursor, at most as far as a terminal would.
+    /// Moves the cursor, limited like in a terminal.
     fn move_to(&mut self, column: usize) {
         let limit = REACHABLE_COLUMNS.max(self.column).max(self.cells.len());
         self.column = column.min(limit);
@@ -198,7 +198,7 @@ impl Perform for Cells {
 }
 
 impl fmt::Display for Cells {
-    /// Includes colours, which are reset at the end.
+    /// The text with colours, which are reset at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut style = Style::new();
         for (column, cell) in self.cells.iter().enumerate() {

@@ -84,8 +84,8 @@ fn extended(mut next: impl FnMut() -> Option<u16>) -> Option<Color> {
     }
 }
 
-/// The same in the notation of ISO 8613-6: `38:5:N`, `38:2:R:G:B`, or with the identifier
-/// of a colour space, `38:2:ID:R:G:B`.
+/// The colour in the notation of ISO 8613-6: `38:5:N`, `38:2:R:G:B`, or with the identifier of a
+/// colour space, `38:2:ID:R:G:B`.
 fn with_colons(details: &[u16]) -> Option<Color> {
     let parts: Vec<u16> = match details {
         [2, _, red, green, blue, ..] => vec![2, *red, *green, *blue],

@@ -19,9 +19,9 @@ pub use stream::Stream;
 
 /// A line of a task's log in the final state that a terminal would show.
 ///
-/// Carriage returns, backspaces and movements within the line overwrite what was
-/// written before, as a progress bar does. Colours (SGR) are kept. All other sequences
-/// are removed, including truncated ones. The text has no newline; one in it is a space.
+/// Carriage returns, backspaces and movements within the line overwrite what was written before, as
+/// a progress bar does. Colours (SGR) are kept. All other sequences are removed, including
+/// truncated ones. The text must not contain a newline; one is replaced by a space.
 ///
 /// ```
 /// use longshore_launcher::terminal_text::shown;
@@ -37,7 +37,7 @@ pub fn shown(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Each line of a text as [`shown`].
+/// Applies [`shown`] to each line of a text.
 #[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     if text.split('\n').all(is_printable) {
@@ -47,7 +47,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// As [`shown`], without colours, and not wider than `columns`.
+/// Like [`shown`], but without colours, and not wider than `columns`.
 ///
 /// ```
 /// use longshore_launcher::terminal_text::current;
@@ -76,7 +76,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     for c in text.chars() {
         match c {
             '\t' | '\n' => out.push(c),
-            // The caret notation: the letter 64 places further on, or before.
+            // The caret notation: the letter 64 places after or before the character.
             '\0'..='\u{1f}' | '\u{7f}' => {
                 out.push('^');
                 out.push(char::from(c as u8 ^ 0x40));
@@ -88,19 +88,19 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Returns true for characters that change the direction of the text after them, also of other texts in
-/// the same line, and for separators of lines that terminals may obey.
+/// Returns true for characters that change the direction of the following text, including other
+/// texts in the same line, and for line separators that terminals may interpret.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn has_directions(text: &str) -> bool {
-    // All of them begin with this byte in UTF-8.
+    // All these characters begin with this byte in UTF-8.
     text.as_bytes().contains(&0xe2) && text.chars().any(is_direction)
 }
 
-/// Whether a line has no control characters except tabs. This check is cheaper than interpreting
-/// the line, and most lines pass it.
+/// Returns true if a line has no control characters except tabs. This check is faster than
+/// interpreting the line, and most lines pass it.
 fn is_printable(line: &str) -> bool {
     let bytes = line.as_bytes();
     let is_c0 = |byte: &u8| (*byte < b' ' && *byte != b'\t') || *byte == 0x7f;

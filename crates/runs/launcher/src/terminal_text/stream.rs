@@ -1,4 +1,4 @@
-//! Filters the output of a container for a terminal that shows nothing else.
+//! Filters the output of a container for a terminal that shows no other text.
 
 use anstyle::Style;
 use anstyle_parse::{Params, Parser, Perform};
@@ -7,7 +7,7 @@ use super::colors;
 
 /// Passes text, colours and movements within a line, and removes everything else.
 ///
-/// For output that is shown as it arrives, without a prefix that a carriage return could
+/// Intended for output that is shown as it arrives, without a prefix that a carriage return could
 /// overwrite. Keeps its state between pieces, which may end within a character or a sequence.
 ///
 /// ```

@@ -44,7 +44,7 @@ fn control_sequences_are_removed() {
         ("\x1b[5iprint", "print"),
         ("\x1b(0lqk", "lqk"),
         ("\x0e\x0b\x0cshift", "shift"),
-        // The same with C1 control characters, which some terminals interpret.
+        // The same sequences with C1 control characters, which some terminals interpret.
         ("\u{9b}2Jcleared", "2Jcleared"),
         ("\u{9d}0;title\u{9c}", "0;title"),
         ("\u{85}next", "next"),
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// Whether the text consists of printable characters and colours that are reset at the end.
+/// Returns true if the text consists of printable characters and colours that are reset at the end.
 fn is_safe(line: &str) -> bool {
     let mut rest = line;
     let mut open = false;

@@ -35,7 +35,7 @@ struct ContainerMetrics {
 /// Adds the current usage to tasks that run.
 ///
 /// # Errors
-/// The reason for which it cannot be read.
+/// The reason why the usage cannot be read.
 pub(super) async fn read(
     cluster: &Cluster,
     run: &Run,

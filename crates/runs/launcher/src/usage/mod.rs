@@ -1,8 +1,9 @@
-//! What the tasks of a run use: now, and as a short series that is stored with the run.
+//! The resource usage of a run's tasks: the current usage, and a short series that is stored with
+//! the run.
 //!
 //! The bootstrap of each task measures its container and writes a record to the termination
-//! message, which the cluster keeps in the pod's status when the task has ended. Of a task that
-//! runs, `metrics.k8s.io` has the CPU and the memory, and the bootstrap's program prints the
+//! message, which the cluster keeps in the pod's status when the task has ended. For a running
+//! task, `metrics.k8s.io` reports the CPU and the memory, and the bootstrap's program prints the
 //! record when a client executes it in the container.
 
 mod metrics;
@@ -25,27 +26,27 @@ pub use longshore_diagnosis::usage::{GpuRecord, Point, UsageRecord};
 pub use summary::{RunUsageSummary, bytes, idle_gpus, live_line};
 pub use task::{CurrentUsage, Requested, TaskUsage};
 
-/// How much to query about tasks that run.
+/// The queries about running tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Nothing: only what tasks that have ended have recorded.
+    /// No queries: only the records of ended tasks.
     Ended,
-    /// Their current usage.
+    /// The current usage.
     Current,
-    /// Also their series.
+    /// The current usage and the series.
     Series,
 }
 
-/// What the tasks of a run use.
+/// The resource usage of a run's tasks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunUsage {
     /// The tasks that have started, by role and index, each in its last attempt.
     pub tasks: Vec<TaskUsage>,
-    /// What could not be read, and why.
+    /// The tasks that could not be read, with the reasons.
     pub unseen: Vec<String>,
 }
 
-/// Queries what the tasks of a run use. What cannot be read about tasks that run is in
+/// Queries the resource usage of a run's tasks. Errors about running tasks are listed in
 /// [`RunUsage::unseen`].
 ///
 /// # Errors
@@ -72,7 +73,7 @@ async fn query(cluster: &Cluster, run: &Run, detail: Detail) -> Result<RunUsage,
     let problem = metrics::read(cluster, run, &mut usage.tasks).await.err();
     #[cfg(feature = "exec")]
     recorded::read(cluster, run, detail, &mut usage).await;
-    // The records of the tasks have the same values.
+    // The records of the tasks contain the same values.
     let is_unknown = |task: &TaskUsage| task.current.is_none() && task.record.is_none();
     let mut running = usage.tasks.iter().filter(|task| task.is_running);
     if running.any(is_unknown) {
@@ -91,7 +92,7 @@ fn last_attempts(pods: &[PodFacts]) -> Vec<TaskUsage> {
         };
         let created = pod.metadata.creation_timestamp;
         let known = tasks.get(&usage.task);
-        // Without a record, an attempt says less than an earlier attempt that has a record.
+        // An attempt without a record is less useful than an earlier attempt with a record.
         let is_newer = known.is_none_or(|(known, old)| {
             let counts = usage.is_running || usage.record.is_some() || old.record.is_none();
             created >= *known && counts

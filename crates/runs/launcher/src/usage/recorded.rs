@@ -1,4 +1,4 @@
-//! The records of tasks that run, which the bootstrap's program prints in their containers.
+//! The records of running tasks, which the bootstrap's program prints in their containers.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use longshore_diagnosis::usage::{self, UsageRecord};
 use super::{Detail, RunUsage, TaskUsage};
 use crate::run::Run;
 
-/// The number of tasks whose records are read at most: each needs a connection.
+/// The maximum number of tasks whose records are read, because each needs a connection.
 const MOST_TASKS: usize = 32;
 /// The number of records that are read at the same time.
 const READERS: usize = 8;
 /// The timeout of reading a record.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Adds their records to tasks that run, where the current usage says too little.
+/// Adds the records of running tasks for which the current usage is not sufficient.
 pub(super) async fn read(cluster: &Cluster, run: &Run, detail: Detail, usage: &mut RunUsage) {
     let is_wanted = |task: &TaskUsage| {
         task.is_running
@@ -63,7 +63,7 @@ async fn record(
     let output = pods.output(&task.pod, command, Some(&task.container));
     let output = match tokio::time::timeout(TIMEOUT, output).await {
         Ok(Ok(output)) => output,
-        // It has ended in the meantime.
+        // The task has ended in the meantime.
         Ok(Err(error)) if error.is_not_found() => return Ok(None),
         Ok(Err(error)) => return Err(problem(error.to_string())),
         Err(_) => return Err(problem(format!("no answer within {} s", TIMEOUT.as_secs()))),

@@ -1,14 +1,15 @@
-//! What a whole run used, in one line, and hints about its requests. Pure.
+//! The resource usage of a whole run in one line, and hints about its requests. Pure.
 
 use super::TaskUsage;
 
-/// Shorter runs say little about requests, in seconds.
+/// The minimum duration of a run for hints, in seconds.
 const SHORTEST: f64 = 60.0;
-/// A request of at least twice and at least this number of cores above what was used is too high.
+/// A request is too high if it is at least twice the usage and exceeds it by at least this number
+/// of cores.
 const SPARE_CORES: f64 = 1.0;
-/// The same for memory, in bytes.
+/// The same limit for memory, in bytes.
 const SPARE_MEMORY: f64 = 2.0 * 1_073_741_824.0;
-/// A use of more than this part of the requested memory is close to the limit.
+/// Usage above this fraction of the requested memory is close to the limit.
 const CLOSE: f64 = 0.9;
 /// Up to this mean utilisation in percent, GPUs are hardly used.
 const LOW_GPU: f64 = 15.0;
@@ -16,7 +17,7 @@ const LOW_GPU: f64 = 15.0;
 /// GPUs that are idle for this time are reported, in seconds.
 const IDLE: u64 = 600;
 
-/// A sentence about each task whose GPUs are, or were at its end, idle for ten minutes or
+/// A sentence about each task whose GPUs are idle, or were idle at its end, for ten minutes or
 /// longer.
 #[must_use]
 pub fn idle_gpus(tasks: &[TaskUsage]) -> Vec<String> {
@@ -37,7 +38,7 @@ pub fn idle_gpus(tasks: &[TaskUsage]) -> Vec<String> {
     idle.collect()
 }
 
-/// What a whole run used.
+/// The resource usage of a whole run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunUsageSummary {
     /// The number of tasks with a record.
@@ -50,12 +51,12 @@ pub struct RunUsageSummary {
     pub peak_memory: u64,
     /// The mean utilisation of GPUs in percent, and the highest GPU memory of a task in bytes.
     pub gpu: Option<(f64, u64)>,
-    /// What to change about the requests.
+    /// Recommended changes of the requests.
     pub hints: Vec<String>,
 }
 
 impl RunUsageSummary {
-    /// Summarizes the records of tasks; `None` if there are none.
+    /// Summarizes the records of tasks. `None` without records.
     #[must_use]
     pub fn of(tasks: &[TaskUsage]) -> Option<Self> {
         let recorded: Vec<_> = tasks
@@ -150,7 +151,7 @@ impl RunUsageSummary {
     }
 }
 
-/// `cpu 3.2 mem 1.1Gi gpu 87%`: the sums of all tasks that run, and the mean of their GPUs.
+/// `cpu 3.2 mem 1.1Gi gpu 87%`: the sums over all running tasks, and the mean of their GPUs.
 #[must_use]
 pub fn live_line(tasks: &[TaskUsage]) -> Option<String> {
     let sum = |of: fn(&TaskUsage) -> Option<f64>| {
@@ -183,7 +184,7 @@ pub fn bytes(bytes: f64) -> String {
     format!("{value:.1}Ti")
 }
 
-/// A number without a fraction if it has none.
+/// A number without a fraction if it is an integer.
 fn short(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

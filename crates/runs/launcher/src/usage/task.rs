@@ -1,4 +1,4 @@
-//! What a task uses, and what it has requested. Pure.
+//! The resource usage of a task, and its requests. Pure.
 
 use longshore_diagnosis::{
     evidence::RunPod as _,
@@ -8,7 +8,7 @@ use longshore_diagnosis::{
 use longshore_model::facts::{PodFacts, quantity};
 use serde_json::{Value, json};
 
-/// What a task requested.
+/// The requests of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Requested {
     /// Cores.
@@ -17,7 +17,7 @@ pub struct Requested {
     pub memory: Option<f64>,
 }
 
-/// The current usage of a task that runs, as `metrics.k8s.io` reports it.
+/// The current usage of a running task, as reported by `metrics.k8s.io`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CurrentUsage {
     /// Cores.
@@ -26,31 +26,31 @@ pub struct CurrentUsage {
     pub memory: f64,
 }
 
-/// What a task uses, or used in its last attempt.
+/// The resource usage of a task in its last attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskUsage {
     /// The task.
     pub task: Task,
-    /// The name of its pod.
+    /// The name of the task's pod.
     pub pod: String,
     /// The container of the command.
     pub container: String,
-    /// The program of the container's bootstrap, which reads its record.
+    /// The program of the container's bootstrap, which prints the record.
     pub(super) program: Option<String>,
-    /// Whether it requested accelerators.
+    /// True if the task requests accelerators.
     pub(super) has_accelerators: bool,
-    /// Whether it runs.
+    /// True if the task is running.
     pub is_running: bool,
-    /// What it requested.
+    /// The requests of the task.
     pub requested: Requested,
-    /// The usage of a task that runs.
+    /// The current usage, if the task is running.
     pub current: Option<CurrentUsage>,
-    /// What its bootstrap has recorded, with the series.
+    /// The record of the bootstrap, with the series.
     pub record: Option<UsageRecord>,
 }
 
 impl TaskUsage {
-    /// Reads the pod of a task that has started; `None` for other pods.
+    /// Reads the pod of a task that has started. `None` for other pods.
     pub(super) fn of(pod: &PodFacts) -> Option<Self> {
         if !pod.has_started() {
             return None;
@@ -82,21 +82,21 @@ impl TaskUsage {
         })
     }
 
-    /// The cores that it uses now.
+    /// The current CPU usage in cores.
     #[must_use]
     pub fn cpu(&self) -> Option<f64> {
         let last = || Some(self.last_point()?.cpu_millicores as f64 / 1000.0);
         self.now(self.current.map(|current| current.cpu), last)
     }
 
-    /// The memory that it uses now, in bytes.
+    /// The current memory usage in bytes.
     #[must_use]
     pub fn memory(&self) -> Option<f64> {
         let last = || Some(self.last_point()?.memory_mib as f64 * MIB);
         self.now(self.current.map(|current| current.memory), last)
     }
 
-    /// The utilisation of its GPUs now, in percent, and their memory in bytes.
+    /// The current utilisation of the GPUs in percent, and their memory in bytes.
     #[must_use]
     pub fn gpu(&self) -> Option<(f64, f64)> {
         let (percent, mib) = self.last_point().filter(|_| self.is_running)?.gpu?;

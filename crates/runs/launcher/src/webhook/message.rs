@@ -11,28 +11,28 @@ use super::{WebhookFormat, WebhookState};
 /// The maximum length of a reason in characters.
 const LONGEST_REASON: usize = 1000;
 
-/// What happened to a run.
+/// A change of the state of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
     /// The name of the run.
     pub run: String,
-    /// Its namespace.
+    /// The namespace of the run.
     pub namespace: String,
-    /// Its tags.
+    /// The tags of the run.
     pub tags: BTreeMap<String, String>,
-    /// Its state.
+    /// The state of the run.
     pub state: WebhookState,
-    /// The exit code, if it has ended.
+    /// The exit code, if the run has ended.
     pub exit_code: Option<i32>,
     /// The task that failed first.
     pub task: Option<String>,
-    /// Why, in one sentence.
+    /// The cause, in one sentence.
     pub reason: String,
-    /// What to do about it.
+    /// The recommended action.
     pub remedy: Option<String>,
-    /// When it was submitted.
+    /// The time when the run was submitted.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// The time when the run ended.
     pub finished: Option<Timestamp>,
 }
 
@@ -76,7 +76,7 @@ impl Notice {
                     .replace('>', "&gt;");
                 json!({"text": text})
             }
-            // A text of a task must not notify everyone.
+            // A text of a task must not notify all users.
             WebhookFormat::Discord => {
                 json!({"content": cut(&text, 1900), "allowed_mentions": {"parse": []}})
             }

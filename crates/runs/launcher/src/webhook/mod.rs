@@ -1,5 +1,5 @@
-//! The messages of webhooks about a run: which states are sent, and how services expect them.
-//! Pure.
+//! The messages of webhooks about a run: the states that are sent, and the formats that services
+//! expect. Pure.
 
 mod message;
 
@@ -65,9 +65,9 @@ words! {
 words! {
     /// The form of the message.
     WebhookFormat {
-        /// That of the service, by the host of the URL; JSON for unknown hosts.
+        /// The format of the service, by the host of the URL, or JSON for unknown hosts.
         Auto = "auto",
-        /// All facts, and a text.
+        /// All data, and a text.
         Json = "json",
         /// A text as Slack, Mattermost and Google Chat expect it.
         Slack = "slack",
@@ -102,7 +102,8 @@ impl WebhookFormat {
     }
 }
 
-/// Whether a URL looks as if whoever knows it may post: such a URL belongs into a Secret.
+/// Returns true if knowledge of the URL seems to be sufficient for posting. Such a URL belongs into
+/// a Secret.
 #[must_use]
 pub fn looks_secret(url: &str, host: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);

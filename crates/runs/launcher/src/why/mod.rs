@@ -32,19 +32,19 @@ const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum State {
-    /// Tasks are about to start; nothing is wrong.
+    /// Tasks are about to start, and nothing is wrong.
     Pending,
-    /// Tasks run; nothing is wrong.
+    /// Tasks are running, and nothing is wrong.
     Running,
     /// A task cannot start, for a cause that may be temporary.
     Waiting,
-    /// All tasks other than those of service roles have succeeded.
+    /// All tasks have succeeded, except tasks of service roles, which do not count.
     Succeeded,
     /// A task failed.
     Failed,
     /// A task could not start.
     NotStarted,
-    /// The user cancelled it.
+    /// The user cancelled the run.
     Cancelled,
 }
 
@@ -55,28 +55,28 @@ pub enum State {
 pub struct Why {
     /// The run's name.
     pub run: String,
-    /// Its namespace.
+    /// The namespace of the run.
     pub namespace: String,
-    /// Its state.
+    /// The state of the run.
     pub state: State,
-    /// Its progress, or what is wrong, in one sentence.
+    /// The progress or the problem, in one sentence.
     pub summary: String,
     /// The number of tasks of each role in each state.
     pub roles: Vec<RoleProgress>,
-    /// How often tasks were restarted with a new pod.
+    /// The number of restarts of tasks with a new pod.
     pub restarts: u32,
     /// The exit code of the run, once it is decided.
     pub exit_code: Option<i32>,
-    /// One cause and one remedy, if something is wrong.
+    /// The cause and the remedy, if something is wrong.
     pub explanation: Option<Explanation>,
-    /// What else is noticeable: GPUs that are not used, and a webhook that is not called.
+    /// Other problems: GPUs that are not used, and a webhook that is not called.
     pub notes: Vec<String>,
-    /// What could not be read, and why.
+    /// The sources that could not be read, with the reasons.
     pub unseen: Vec<String>,
 }
 
 impl Why {
-    /// Whether nothing is wrong, or the cause is known.
+    /// Returns true if nothing is wrong, or the cause is known.
     #[must_use]
     pub fn is_explained(&self) -> bool {
         let unknown = |known: &Explanation| known.kind == Cause::Unknown;
@@ -87,15 +87,15 @@ impl Why {
 /// The state of a run in the cluster: the input of [`diagnose`].
 #[derive(Debug, Clone, Default, PartialEq)]
 struct RunEvidence {
-    /// Its Jobs.
+    /// The Jobs of the run.
     jobs: Vec<JobEvidence>,
-    /// Its pods.
+    /// The pods of the run.
     pods: Vec<PodFacts>,
     /// Further evidence from the cluster.
     cluster: ClusterEvidence,
     /// The last line of a pod's log: the pod's name, and the line.
     last_line: Option<(String, String)>,
-    /// What could not be read, and why.
+    /// The sources that could not be read, with the reasons.
     unseen: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub fn why<'a>(
     })
 }
 
-/// GPUs of the run that are not used, as far as it can be found out.
+/// Notes about GPUs of the run that are not used, as far as this can be determined.
 async fn idle_gpus(cluster: &Cluster, run: &Run) -> Vec<String> {
     let usage = usage::of_run(cluster, run, Detail::Current);
     match tokio::time::timeout(QUERY_TIMEOUT, usage).await {

@@ -1,5 +1,5 @@
-//! The table of causes: each case of `cases.yaml` is the evidence of a run, and the
-//! snapshot has its explanation.
+//! The table of causes: each case of `cases.yaml` is the evidence of a run, and the snapshot
+//! contains its explanation.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{RunEvidence, Why, diagnose};
 use crate::run::Run;
 
-/// One case of the file. Pods, Jobs and events contain the differences from plain ones.
+/// A case of the file. Pods, Jobs and events contain only the differences from defaults.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {

@@ -1,5 +1,5 @@
-//! Following a run over a connection that breaks: no line is lost or doubled, and the
-//! result is right.
+//! Following a run over a connection that breaks: no line is lost or repeated, and the result is
+//! correct.
 
 use std::{
     sync::{
@@ -303,7 +303,7 @@ async fn a_pod_whose_start_is_seen_with_its_deletion_is_reported() {
 async fn lines_that_were_rotated_during_an_outage_are_reported_as_lost() {
     let running = pod("main", "8", json!({"running": {}}), "Running");
     let before = "2026-01-01T00:00:01Z one\n2026-01-01T00:00:02Z two\n";
-    // What a kubelet has after a rotation: only the current file.
+    // The log of a kubelet after a rotation contains only the current file.
     let after = "2026-01-01T00:00:40Z fifty\n2026-01-01T00:00:41Z end\n";
     let followed = Script::new([
         (texts(&[before]), End::Breaks),
@@ -344,8 +344,8 @@ async fn lines_that_were_rotated_during_an_outage_are_reported_as_lost() {
     assert_eq!(outcome.ending, Ending::Succeeded);
 }
 
-/// A kubelet that has started two more files skips the one between them. The follower waits
-/// for its reader, and meanwhile requests the current file.
+/// A kubelet that has started two more files skips the one between them. The follower waits for its
+/// reader and requests the current file meanwhile.
 #[tokio::test]
 async fn a_file_that_a_slow_reader_missed_is_reported() {
     const LINES: usize = 3000;
@@ -425,7 +425,7 @@ async fn a_pod_without_a_completion_index_is_followed() {
             0,
         ),
     ] {
-        // As created by Kubernetes 1.20, which ignores `completionMode`.
+        // Created by Kubernetes 1.20, which ignores `completionMode`.
         let mut old = pod("main", "9", state, phase);
         let labels = old["metadata"]["labels"].as_object_mut().unwrap();
         labels.remove("batch.kubernetes.io/job-completion-index");

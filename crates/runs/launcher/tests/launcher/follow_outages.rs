@@ -161,7 +161,7 @@ async fn no_task_is_given_up_based_on_its_state_before_an_outage() {
     }
 }
 
-/// The watch of Jobs may be ahead of that of pods, for example after an outage.
+/// The watch of Jobs may be ahead of the watch of pods, for example after an outage.
 #[tokio::test]
 async fn a_failed_job_is_only_reported_after_its_pods_were_listed_again() {
     for (later, code) in [(vec![ended("main", 44)], 44), (vec![], 1)] {
@@ -195,8 +195,8 @@ async fn a_failed_job_is_only_reported_after_its_pods_were_listed_again() {
     }
 }
 
-/// The end of a run is decided on a list: while the cluster cannot be listed, this is reported; without the
-/// permission, the watches decide.
+/// The end of a run is decided from a list. While the cluster cannot be listed, this is reported.
+/// Without permission to list, the watches decide.
 #[tokio::test]
 async fn the_end_waits_for_a_list_unless_it_is_forbidden() {
     for is_forbidden in [false, true] {

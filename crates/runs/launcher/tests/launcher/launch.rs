@@ -1,4 +1,5 @@
-//! Launching a folder in one call: the order of the steps, and what is left if one fails.
+//! Launching a folder in one call: the order of the steps, and the remaining objects if a step
+//! fails.
 
 use std::{
     fs,
@@ -16,7 +17,7 @@ use rand::Rng;
 use serde_json::json;
 use tokio::sync::Notify;
 
-/// A folder of code, and a store beside it.
+/// A folder of code, and a store next to it.
 struct Folder {
     parent: tempfile::TempDir,
 }
@@ -54,7 +55,8 @@ impl Folder {
     }
 }
 
-/// A cluster where every check succeeds and every object is created, except as the test says.
+/// A cluster where every check succeeds and every object is created, unless `special` answers the
+/// request.
 fn cluster(special: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     let fake = Fake::new(|asked| match (asked.method.as_str(), asked.path.as_str()) {
         (_, path) if path.ends_with("reviews") => Answer::Json(
@@ -90,7 +92,7 @@ fn created(asked: &ReceivedRequest) -> Answer {
     Answer::Json(201, object)
 }
 
-/// Whether a request creates an object.
+/// Returns true if a request creates an object.
 fn creates(asked: &ReceivedRequest, plural: &str) -> bool {
     asked.method == "POST" && asked.query.is_empty() && asked.path.ends_with(plural)
 }
@@ -108,7 +110,7 @@ async fn a_folder_is_launched_in_one_call() {
         progress: Arc::new(move |progress| seen.lock().unwrap().push(progress)),
         ..LaunchOptions::default()
     };
-    // When the first object is created, the store has the bundle.
+    // The store must have the bundle before the first object is created.
     let bundles = folder.store().join("bundles");
     let fake = cluster(move |asked| {
         assert!(!creates(asked, "/secrets") || !is_empty(&bundles));

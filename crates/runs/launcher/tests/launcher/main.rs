@@ -1,4 +1,4 @@
-//! Tests of the launcher: with a cluster and stores that are stand-ins, and with real processes.
+//! Tests of the launcher, with simulated clusters and stores, and with real processes.
 #![allow(clippy::unwrap_used)]
 
 mod corpus;

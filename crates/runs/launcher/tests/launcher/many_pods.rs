@@ -172,7 +172,7 @@ struct Sending {
     simulation: Arc<Simulation>,
     pod: String,
     follow: bool,
-    /// Whether it is a query for the first lines of the current file, which are not delivered.
+    /// True for a query for the first lines of the current file, which are not delivered.
     is_probe: bool,
     since: Option<i64>,
     at: usize,
@@ -237,7 +237,7 @@ impl Sending {
             let cut = piece.len() - random.random_range(1..30);
             self.rest = piece.split_off(cut);
         }
-        // A line that was cut off was not delivered, and stays on the node.
+        // A line that was cut off was not delivered, and remains on the node.
         let whole = self.at - usize::from(!self.rest.is_empty());
         if !self.is_probe {
             log.sent = log.sent.max(whole);
@@ -394,8 +394,8 @@ async fn many_chatty_pods_lose_and_double_no_line() {
     let rotations: usize = logs.values().map(|log| log.rotations).sum();
     let broken = *simulation.broken.lock().unwrap();
     assert!(rotations > 500 && broken > 100, "{rotations}, {broken}");
-    // The number of buffered lines is bounded, whatever the total: the queue, and a few
-    // pieces for each log.
+    // The number of buffered lines is bounded by the queue and a few pieces for each log,
+    // regardless of the total.
     assert!(
         most < 1024 + (TASKS + REPLACED) * 100,
         "{most} of {taken} lines were buffered"

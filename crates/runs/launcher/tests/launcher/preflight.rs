@@ -29,7 +29,7 @@ fn namespace() -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "uid": "u"}})
 }
 
-/// A cluster where every check succeeds, except as the test says.
+/// A cluster where every check succeeds, unless `special` answers the request.
 fn cluster(special: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     Fake::new(move |asked| {
         if let Some(answer) = special(asked) {

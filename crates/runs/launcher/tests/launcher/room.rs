@@ -1,4 +1,4 @@
-//! Whether the tasks of a plan have room beside the pods of the cluster.
+//! Checks that the tasks of a plan fit the nodes, given the pods of the cluster.
 
 use super::fake::{Answer, Fake, list, status};
 use longshore_launcher::{
@@ -29,7 +29,7 @@ fn node() -> Value {
     })
 }
 
-/// A pod of the node that requests two CPUs.
+/// A pod on the node that requests two CPUs.
 fn two_cpus(name: String) -> Value {
     json!({
         "metadata": {"name": name, "namespace": "other", "uid": name},

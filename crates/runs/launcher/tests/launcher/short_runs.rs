@@ -1,5 +1,5 @@
-//! Runs that end at once: the lists and watches of a follower show their pods and Jobs at different
-//! times, and their logs are read all the same.
+//! Runs that end immediately. The lists and watches of a follower show their pods and Jobs at
+//! different times, but their logs must be read.
 
 use std::{
     sync::{
@@ -38,7 +38,7 @@ async fn the_log_of_a_pod_that_was_just_created_is_not_taken_for_complete() {
     let logs = move |asked: &ReceivedRequest| {
         asked_for_log.notify_one();
         let is_whole = ended_seen.load(Relaxed) == 1;
-        // Without `follow`, the log of a running pod is what it has written so far.
+        // Without `follow`, the log of a running pod contains only the lines so far.
         if is_whole || asked.query.contains("follow=true") {
             return whole_log();
         }
@@ -77,7 +77,7 @@ async fn the_log_of_a_pod_that_was_just_created_is_not_taken_for_complete() {
 }
 
 /// The watch of the Jobs is ahead of the watch of the pods. A list of pods that is read before the
-/// list of Jobs is as old.
+/// list of Jobs is as old as the watch.
 #[tokio::test]
 async fn the_log_of_a_pod_is_read_though_its_job_is_seen_to_end_first() {
     let mut complete = job("main");
@@ -125,7 +125,7 @@ async fn the_log_of_a_pod_is_read_though_its_job_is_seen_to_end_first() {
     }
 }
 
-/// Silence of a log that has an end is the slowness of the machine.
+/// A pause of a log that has an end only means that the machine is slow.
 #[tokio::test]
 async fn a_slow_log_of_an_ended_pod_is_read_to_its_end_though_the_outcome_does_not_need_it() {
     let jobs = vec![job("main"), job("ps")];

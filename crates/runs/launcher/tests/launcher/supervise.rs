@@ -22,14 +22,14 @@ use rustix::{
 
 const SCRIPT: &str = "LONGSHORE_TEST_SUPERVISED";
 
-/// Started by the other tests: a process that supervises a script, as process 1 would.
+/// Started by the other tests: a process that supervises a script, as process 1 does.
 #[test]
 #[ignore = "the other tests start it"]
 fn supervisor() {
     let Some(script) = env::var_os(SCRIPT) else {
         return;
     };
-    // Orphans become its children, as they become those of process 1.
+    // Orphans become children of this process, as they become children of process 1.
     set_child_subreaper(Pid::from_raw(1)).unwrap();
     let mut command = Command::new("sh");
     let code = supervise(command.arg("-c").arg(script)).unwrap();
@@ -88,7 +88,7 @@ fn signals_reach_the_command() {
     assert_eq!(line, "hup\n");
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(9));
-    // Without a handler of its own, the command dies from the signal.
+    // Without its own handler, the command is terminated by the signal.
     let (mut child, ..) = started("echo script: a; exec sleep 60");
     send(&child, Signal::TERM);
     assert_eq!(child.wait().unwrap().code(), Some(143));
@@ -117,7 +117,7 @@ fn the_program_gets_sigterm_once_and_time_to_end_however_it_is_started() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("program.py");
     fs::write(&path, PROGRAM).unwrap();
-    // The exit code, and the lines after the program's.
+    // The exit code, and the lines after the program's lines.
     let cases = [
         ("exec P", 7, ""),
         ("P", 143, ""),
@@ -129,10 +129,10 @@ fn the_program_gets_sigterm_once_and_time_to_end_however_it_is_started() {
         ("env A=b nice P; echo next", 143, ""),
         ("trap 'echo trap; exit 9' TERM; P; echo next", 9, "trap\n"),
         ("trap '' TERM; P; echo next; exit 3", 3, "next\n"),
-        // Scripts that pass the signal on.
+        // Scripts that forward the signal.
         ("trap 'kill -TERM $!' TERM; P & wait $!; wait $!", 7, ""),
         ("trap 'kill -TERM $!; exit 9' TERM; P & wait", 9, ""),
-        // A script that does not.
+        // A script that does not forward the signal.
         ("trap 'exit 9' TERM; P & wait", 9, ""),
     ];
     let run = |(script, code, rest): &(&str, i32, &str)| {
@@ -164,7 +164,7 @@ time.sleep(60)";
 
 #[test]
 fn orphans_are_reaped() {
-    // The inner shell ends at once, and leaves a process behind that ends soon.
+    // The inner shell ends immediately, and leaves a process that ends soon.
     let script = "sh -c 'sleep 0.1 & echo script: $!'; sleep 1; exit 3";
     let (mut child, orphan, _said) = started(script);
     let state = || fs::read_to_string(format!("/proc/{orphan}/stat"));

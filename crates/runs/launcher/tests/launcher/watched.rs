@@ -1,4 +1,4 @@
-//! Following a run whose objects are watched since before their creation.
+//! Following a run whose objects are watched before they are created.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,8 @@ use longshore_launcher::{
     follow::{Ending, Watched},
 };
 
-/// As after a restart of the API server, the watches report the new run late, but a list has it.
+/// After a restart of the API server, the watches may report the new run late, but a list contains
+/// it.
 #[tokio::test]
 async fn a_run_whose_watches_lag_behind_was_not_removed() {
     let is_created = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! The pods of a run, as a client waits for their end.
+//! The pods of a run, for a client that waits for their end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

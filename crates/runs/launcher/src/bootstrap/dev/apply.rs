@@ -9,7 +9,8 @@ use std::{
 use longshore_archive::clean;
 
 /// Removes `removed`, then moves the files of the folder `staged` into `work`. No path leads
-/// through a link. Files that the command has created are kept, unless a new file has their name.
+/// through a link. Files that the command has created are kept, unless a new file has the same
+/// name.
 pub(super) fn apply(work: &Path, removed: &[String], staged: Option<&Path>) -> Result<(), String> {
     for path in removed {
         remove(work, Path::new(path))?;
@@ -23,7 +24,7 @@ pub(super) fn apply(work: &Path, removed: &[String], staged: Option<&Path>) -> R
     }
 }
 
-/// Removes a file, a link or an empty folder. A folder with files of the command stays.
+/// Removes a file, a link or an empty folder. A folder with files of the command is kept.
 fn remove(work: &Path, path: &Path) -> Result<(), String> {
     let inside = clean(path).map_err(|problem| format!("{}: {problem}", path.display()))?;
     if inside.as_os_str().is_empty() {
@@ -34,7 +35,7 @@ fn remove(work: &Path, path: &Path) -> Result<(), String> {
         full.push(part);
         match full.symlink_metadata() {
             Ok(found) if found.is_dir() => {}
-            // The folder was removed or replaced: the path does not exist.
+            // The folder was removed or replaced, so the path does not exist.
             _ => return Ok(()),
         }
     }
@@ -90,8 +91,8 @@ fn move_into(from: &Path, to: &Path) -> Moved {
     Ok(())
 }
 
-/// Makes a file newer than the file that it replaces by a second at least: Python recognizes
-/// changed modules by their size and the second of their change.
+/// Makes a file at least one second newer than the file that it replaces. Python recognizes changed
+/// modules by their size and the second of their change.
 fn set_newer(path: &Path, older: &fs::Metadata) -> io::Result<()> {
     let found = path.symlink_metadata()?;
     if !found.is_file() || !older.is_file() {

@@ -17,8 +17,8 @@ use crate::bootstrap::messages::tell;
 /// Listens for clients. Only processes of the same user can connect.
 pub(super) fn listen(home: &Path, events: Events) -> io::Result<()> {
     remove_leftovers(home)?;
-    // The path of a socket has at most 107 bytes: bind it relative to an open folder, under a
-    // temporary name, so that it has its permissions when it appears.
+    // The path of a socket has at most 107 bytes, so bind it relative to an open folder. The
+    // temporary name ensures that it has its permissions when it appears.
     let folder = fs::File::open(home)?;
     let through = PathBuf::from(format!(
         "/proc/self/fd/{}",
@@ -48,7 +48,7 @@ pub(super) fn connect(home: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(format!("/proc/self/fd/{descriptor}/{SOCKET}"))
 }
 
-/// Removes what a killed supervisor left.
+/// Removes the files of a killed supervisor.
 fn remove_leftovers(home: &Path) -> io::Result<()> {
     for entry in fs::read_dir(home)? {
         let entry = entry?;
@@ -60,7 +60,7 @@ fn remove_leftovers(home: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads the orders of a client in a thread of its own.
+/// Reads the orders of a client in its own thread.
 pub(super) fn serve(id: ConnectionId, stream: UnixStream, home: PathBuf, events: Events) {
     thread::spawn(move || {
         let Ok(reader) = stream.try_clone() else {

@@ -8,7 +8,7 @@ use crate::bootstrap::supervise::Mailbox;
 /// The number of a connection; later connections have higher numbers.
 pub(super) type ConnectionId = u64;
 
-/// An event of the supervisor, beside signals and the end of the command.
+/// An event of the supervisor, except signals and the end of the command.
 #[derive(Debug)]
 pub(super) enum Event {
     /// A client has connected.

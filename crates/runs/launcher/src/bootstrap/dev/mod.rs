@@ -32,7 +32,8 @@ const STAGING: &str = ".dev-";
 pub fn dev(command: &[OsString], grace: Duration) -> Result<i32, BootstrapError> {
     let places = Places::default();
     let run = || {
-        // Before the command, or the links of the caller, add files that are not code.
+        // Must precede the command and the recorded links of the invoking shell, which add files
+        // that are not code.
         let code = Listing::of_folder(&places.work());
         let prepared = prepare::prepare(&places, command, |name| std::env::var(name).ok())?;
         let attempt = Attempt::new(&prepared.command, &places.work());

@@ -11,7 +11,7 @@ use std::{
 use super::connection::connect;
 use crate::bootstrap::{BootstrapError, Places};
 
-/// How long to wait for the supervisor, which waits for the task's peers first.
+/// The maximum time to wait for the supervisor, which waits for the task's peers first.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -44,9 +44,9 @@ pub fn receive() -> Result<(), BootstrapError> {
     Ok(())
 }
 
-/// Copies until either side ends. Not with `io::copy`, which may splice: Linux then locks the pipe
-/// while it waits for the socket, so that even a reader that must not wait blocks, such as the
-/// node of the embedded cluster.
+/// Copies until either side ends. Does not use `io::copy`, which may splice: Linux then locks the
+/// pipe while it waits for the socket, so that even a non-blocking reader blocks, such as the node
+/// of the embedded cluster.
 fn copy(from: &mut impl Read, to: &mut impl Write) {
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -23,9 +23,9 @@ const MAX_ENTRIES: u64 = 200_000;
 #[derive(Debug)]
 pub(super) struct Staged {
     pub(super) order: Order,
-    /// `None` without an archive.
+    /// The unpacked files. `None` without an archive.
     pub(super) files: Option<tempfile::TempDir>,
-    /// What the archive contains.
+    /// The contents of the archive.
     pub(super) listing: Listing,
 }
 
@@ -45,12 +45,12 @@ impl Staged {
     }
 }
 
-/// Why an order could not be read.
+/// The reason why an order could not be read.
 #[derive(Debug)]
 pub(super) enum OrderError {
     /// The connection ended, possibly within the order.
     Ended(io::Error),
-    /// The order was read to its end, and cannot be executed.
+    /// The order was read to its end, but cannot be executed.
     Refused(String),
 }
 
@@ -64,8 +64,8 @@ fn refused(problem: impl fmt::Display) -> OrderError {
     OrderError::Refused(problem.to_string())
 }
 
-/// Reads the next message; `None` at the end of the connection. An order that arrives only in part,
-/// or whose archive is damaged, changes nothing.
+/// Reads the next message, or `None` at the end of the connection. An order that arrives
+/// incompletely, or whose archive is damaged, changes nothing.
 pub(super) fn read(from: &mut impl BufRead, home: &Path) -> Result<Option<Received>, OrderError> {
     let mut header = Vec::new();
     let read = from

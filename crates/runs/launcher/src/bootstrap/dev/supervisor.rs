@@ -24,19 +24,19 @@ use crate::{
     dev::{CommandState, PACKED, Report},
 };
 
-/// How long to wait for a client before the code is started as it was packed.
+/// The maximum time to wait for a client before the packed code is started.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a client may take to read a report.
+/// The maximum time that a client may take to read a report.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The number of connections that may exist before they begin their sessions.
 const MAX_ARRIVED: usize = 16;
 
 /// The command.
 enum Process {
-    /// It starts with the first order, or at this time.
+    /// The command starts with the first order, or at this time.
     Waiting(Instant),
     Running,
-    /// It has received SIGTERM, and is killed at this time.
+    /// The command has received SIGTERM, and is killed at this time.
     Stopping(Instant),
     Ended(i32),
 }
@@ -56,11 +56,11 @@ pub(super) struct Supervisor {
     session: u64,
     /// Connections that have not begun their sessions.
     arrived: VecDeque<(ConnectionId, UnixStream)>,
-    /// The last connection of the latest session. Earlier ones are lost.
+    /// The last connection of the latest session. Its earlier connections are lost.
     client: Option<(ConnectionId, UnixStream)>,
     /// Received orders, in order.
     orders: VecDeque<(ConnectionId, Box<Staged>)>,
-    /// Whether the command was stopped to be started again.
+    /// True if the command was stopped to be started again.
     restarts: bool,
     /// The signal that ends the task.
     ending: Option<i32>,
@@ -160,7 +160,7 @@ impl Supervisor {
                 Ok(())
             }
             Event::Order(id, staged) => {
-                // The client has connected again, and has sent its state again.
+                // The client has reconnected, and has sent its state again.
                 if self.is_current(id) {
                     self.orders.push_back((id, staged));
                     self.advance()?;
@@ -171,7 +171,7 @@ impl Supervisor {
     }
 
     /// A connection begins a session, which replaces earlier sessions. A lost connection is
-    /// replaced by the next of the same session.
+    /// replaced by the next connection of the same session.
     fn begin(&mut self, id: ConnectionId, session: u64) {
         let at = self.arrived.iter().position(|(arrived, _)| *arrived == id);
         let Some((_, mut stream)) = at.and_then(|at| self.arrived.remove(at)) else {
@@ -223,7 +223,7 @@ impl Supervisor {
             }
             Process::Stopping(at) => {
                 self.processes.kill();
-                // It ends as soon as the kernel lets it.
+                // The command ends as soon as the kernel permits it.
                 *at = Instant::now() + self.grace.max(Duration::from_secs(1));
                 Ok(())
             }
@@ -232,7 +232,7 @@ impl Supervisor {
     }
 
     fn ended(&mut self, code: i32) -> io::Result<()> {
-        // The processes that it leaves behind would keep its ports and devices.
+        // Remaining processes of the command would keep its ports and devices.
         self.processes.clean();
         let was_stopping = matches!(self.process, Process::Stopping(_));
         self.process = Process::Ended(code);
@@ -298,8 +298,8 @@ impl Supervisor {
         self.process = Process::Stopping(Instant::now() + self.grace);
     }
 
-    /// Starts the command. One that cannot be started is an error of the first start only: a
-    /// change may have removed the program, and the next may bring it back.
+    /// Starts the command. If it cannot be started, only the first start fails: a change may have
+    /// removed the program, and the next change may add it again.
     fn start_command(&mut self) -> io::Result<()> {
         self.restarts = false;
         match self.processes.start(&mut self.command) {
@@ -333,7 +333,7 @@ impl Supervisor {
     }
 }
 
-/// Sends a report. Ends a connection whose client does not read it, and returns false.
+/// Sends a report. If the client does not read it, ends the connection and returns false.
 fn send(stream: &mut UnixStream, report: &Report) -> bool {
     let Ok(mut line) = serde_json::to_vec(report) else {
         return true;

@@ -147,13 +147,13 @@ fn changes_replace_files_and_keep_those_of_the_command() {
     assert_eq!(entries(&at("work/both")), ["checkpoint", "d.py"]);
     assert_eq!(fs::read_to_string(at("work/a.py")).unwrap(), "new");
     assert_eq!(fs::read_to_string(at("target")).unwrap(), "target");
-    // A file of the same size within the same second is a change for Python, too.
+    // Python recognizes the change, although the size and the second are the same.
     let after = fs::metadata(at("work/a.py")).unwrap();
     assert!(after.mtime() > before.mtime());
     for path in ["../target", "/etc/passwd", ".", "a/../.."] {
         apply(&at("work"), &[path.to_owned()], None).unwrap_err();
     }
-    // A folder with files of the command is not replaced by a file.
+    // A file does not replace a folder with files of the command.
     fs::create_dir(at("more")).unwrap();
     fs::write(at("more/both"), "file").unwrap();
     let problem = apply(&at("work"), &[], Some(&at("more"))).unwrap_err();
@@ -203,7 +203,8 @@ impl Client {
 
 const WAITS: &str = "LONGSHORE_TEST_DEV";
 
-/// Started by the next test, because a supervisor reaps all children of its process.
+/// Started by the next test in a process of its own, because a supervisor reaps all children of its
+/// process.
 #[test]
 #[ignore = "the next test starts it"]
 fn supervisor() {
@@ -276,7 +277,8 @@ fn the_command_starts_restarts_and_ends() {
     };
     assert_eq!(client.report(), done("s.1"));
     until("one\n");
-    // It is killed after the grace period; half an order of a lost connection changes nothing.
+    // The command is killed after the grace period. Half an order of a lost connection changes
+    // nothing.
     script("echo two >> ../log; exit 3\n");
     let (second, archive) = order(&at("code"), &[]);
     let second = Order {
@@ -299,7 +301,7 @@ fn the_command_starts_restarts_and_ends() {
     until("two\n");
     assert_eq!(client.report(), Report::Ended { code: 3 });
     assert_eq!(log(), "one\ntwo\n");
-    // A later session takes over. It gets a listing of the code, without files of the command.
+    // A later session takes over. It gets a listing of the code, without the command's files.
     let mut before = client;
     let mut client = Client::begin(&at("home"), 2);
     assert_eq!(before.report(), Report::Replaced);
@@ -312,12 +314,12 @@ fn the_command_starts_restarts_and_ends() {
     client.send(&request(&Request::Describe));
     let listing = Listing::of_folder(&at("code"));
     assert_eq!(client.report(), Report::Listing(listing));
-    // The earlier session connects again: its orders are not executed.
+    // The earlier session reconnects, but its orders are not executed.
     let mut before = Client::begin(&at("home"), 1);
     assert_eq!(before.report(), Report::Replaced);
     before.reports.get_mut().write_all(&whole).ok();
     assert_eq!(before.reports.read_line(&mut String::new()).unwrap_or(0), 0);
-    // Without a number of a session, nothing is executed either.
+    // A client without a session number cannot give orders either.
     let mut without = Client::connect(&at("home"));
     assert_eq!(without.report(), hello);
     without.send(&whole);

@@ -1,5 +1,5 @@
-//! The part of an SSH session that runs in the container of a task: it reads what the session
-//! executes from its standard input, and becomes that program.
+//! The part of an SSH session in the container of a task: it reads the request from its standard
+//! input, and becomes the requested program.
 
 mod modes;
 mod signal;
@@ -21,8 +21,8 @@ use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsi
 use super::{BootstrapError, Places, shell::prepared_shell, start::Attempt, terminal};
 pub use signal::signal;
 
-/// Executes the request of a session, which the client sends to the standard input. Returns when
-/// the client of the protocol for files has ended; other programs replace this process.
+/// Executes the request of a session, which the client sends to the standard input. Returns only
+/// after a session of SFTP; other programs replace this process.
 ///
 /// # Errors
 /// See [`BootstrapError`].
@@ -53,15 +53,15 @@ pub fn ssh() -> Result<(), BootstrapError> {
     Err(attempt.error(command.exec()))
 }
 
-/// Reads the request. A terminal passes its bytes through unchanged meanwhile, and gets the modes
-/// and the size of the client's terminal afterwards.
+/// Reads the request. Meanwhile, a terminal passes its bytes through unchanged. Afterwards, it gets
+/// the modes and the size of the client's terminal.
 fn receive() -> io::Result<Request> {
-    // Not buffered: what follows is the input of the program.
+    // Unbuffered, because the bytes after the request are the input of the program.
     let stdin = unbuffered(io::stdin())?;
     let before = match terminal::is_there() {
         true => Some(tcgetattr(&stdin)?),
         false => {
-            // Signals reach the processes of this session, and no others.
+            // Signals must reach only the processes of this session.
             let _ = rustix::process::setsid();
             None
         }

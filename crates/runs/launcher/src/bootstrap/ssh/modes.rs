@@ -13,7 +13,7 @@ enum Mode {
     Output(OutputModes),
 }
 
-/// Applies modes to the settings of a terminal. Unknown modes, and the speed, have no effect.
+/// Applies modes to the settings of a terminal. Unknown modes and the speed are ignored.
 pub(super) fn apply(settings: &mut Termios, modes: &[(u8, u32)]) {
     for &(number, value) in modes {
         let is_on = value != 0;

@@ -6,17 +6,17 @@ use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
 use crate::bootstrap::BootstrapError;
 
-/// Sends a signal to a session, by the process id of its program and the name of the signal
-/// without `SIG`. A process that has ended is no error.
+/// Sends a signal to a session, by the process id of its program and the name of the signal without
+/// `SIG`. Succeeds if the process has ended.
 ///
 /// # Errors
-/// [`BootstrapError::Ssh`]: the signal is not known, or cannot be sent.
+/// [`BootstrapError::Ssh`]: the signal is unknown, or cannot be sent.
 pub fn signal(process: i32, name: &str) -> Result<(), BootstrapError> {
     let invalid = |problem: String| BootstrapError::Ssh {
         source: io::Error::new(io::ErrorKind::InvalidInput, problem),
     };
     let signal = named(name).ok_or_else(|| invalid(format!("unknown signal {name:?}")))?;
-    // Process 1 is that of the task.
+    // Process 1 belongs to the task.
     let pid = (process > 1).then(|| Pid::from_raw(process)).flatten();
     let pid = pid.ok_or_else(|| invalid(format!("{process} is not the process of a session")))?;
     let sent = match getpgid(Some(pid)) {
@@ -73,7 +73,7 @@ mod tests {
         let process = i32::try_from(session.id()).unwrap();
         signal(process, "TERM").unwrap();
         assert_eq!(session.wait().unwrap().signal(), Some(15));
-        // It has ended.
+        // The process has ended.
         signal(process, "TERM").unwrap();
     }
 

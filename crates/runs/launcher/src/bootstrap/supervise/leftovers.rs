@@ -1,4 +1,4 @@
-//! Ends the processes that a command has left.
+//! Ends the remaining processes of a command.
 
 use std::time::{Duration, Instant};
 
@@ -6,14 +6,14 @@ use rustix::process::{Signal, WaitOptions, getpid, set_child_subreaper, wait};
 
 use super::processes::Processes;
 
-/// How long to wait for killed processes.
+/// The maximum time to wait for killed processes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval between checks.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Makes this process the parent of orphans, so that [`Processes::below_this`] finds them.
 pub(super) fn adopt() {
-    // Without it, processes that leave their group stay until the container ends.
+    // Otherwise, processes that leave their group would remain until the container ends.
     let _ = set_child_subreaper(Some(getpid()));
 }
 

@@ -7,17 +7,17 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIG
 
 use crate::restarts::{TaskLimit, WarningSignal};
 
-/// The exit code of a command that exceeded its time limit, as that of `timeout`.
+/// The exit code of a command that exceeded its time limit, as with `timeout`.
 pub(in super::super) const OVERDUE: i32 = 124;
 
-/// What the time limit demands.
+/// An action of the time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Timing {
     /// Send the warning.
     Warn(WarningSignal),
     /// Ask the command to end.
     End,
-    /// Kill it.
+    /// Kill the command.
     Kill,
 }
 
@@ -27,7 +27,7 @@ pub(in super::super) struct Timer {
     limit: TaskLimit,
     grace: Duration,
     begun: Instant,
-    /// The last demand.
+    /// The last action.
     last: Option<Timing>,
 }
 
@@ -41,7 +41,7 @@ impl Timer {
         }
     }
 
-    /// The next demand, and when.
+    /// The next action and its time.
     fn next(&self) -> Option<(Timing, Instant)> {
         let end = Duration::from_secs(self.limit.seconds);
         let (timing, after) = match (self.last, self.limit.warning) {
@@ -53,16 +53,16 @@ impl Timer {
             (Some(Timing::End), _) => (Timing::Kill, end.saturating_add(self.grace)),
             (Some(Timing::Kill), _) => return None,
         };
-        // A limit beyond the clock's range is none.
+        // A limit beyond the clock's range never applies.
         Some((timing, self.begun.checked_add(after)?))
     }
 
-    /// When the next demand is due.
+    /// The time of the next action.
     pub(in super::super) fn due(&self) -> Option<Instant> {
         self.next().map(|(_, due)| due)
     }
 
-    /// What is demanded now, once.
+    /// The action that is due now. Each action is returned once.
     pub(in super::super) fn at(&mut self, now: Instant) -> Option<Timing> {
         let (timing, due) = self.next()?;
         (due <= now).then(|| {
@@ -71,7 +71,7 @@ impl Timer {
         })
     }
 
-    /// Whether the limit was exceeded.
+    /// Returns true if the limit was exceeded.
     pub(in super::super) fn is_over(&self) -> bool {
         matches!(self.last, Some(Timing::End | Timing::Kill))
     }

@@ -1,9 +1,9 @@
-//! Runs a command as its parent, in a process group of its own. Process 1 of a container must: it
-//! has to reap orphaned processes, and the kernel delivers only signals that it handles.
+//! Runs a command as its parent, in its own process group. Process 1 of a container must do so,
+//! because it has to reap orphaned processes, and the kernel delivers only signals that it handles.
 //!
-//! Everything that ends a command comes through here: signals of the container runtime, time
-//! limits, idle GPUs, restarts of all tasks, changes of `longshore dev`. [`recipients`] decides
-//! which processes get the signal. After it, the command ends when these processes have ended.
+//! All ends of a command are handled here: signals of the container runtime, time limits, idle
+//! GPUs, restarts of all tasks, changes of `longshore dev`. [`recipients`] selects the processes
+//! that receive the signal. After the signal, the command ends when these processes have ended.
 
 mod leftovers;
 mod limit;
@@ -33,11 +33,11 @@ use crate::restarts::TaskLimit;
 pub(super) use limit::{OVERDUE, Timer, Timing};
 use supervised::Supervised;
 
-/// The signals to forward to the command: not those that the kernel sends for faults of
-/// this process, nor those that cannot be caught.
+/// The signals to forward to the command. Excludes signals that the kernel sends for faults of this
+/// process, and signals that cannot be caught.
 const FORWARDED: [i32; 7] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH];
 
-/// The interval between checks of the processes that a command left.
+/// The interval between checks of the remaining processes of a command.
 const FINISH_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns true if this process is the first process of its container.
@@ -46,7 +46,7 @@ pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Whether this is a container of the embedded cluster with processes of its own.
+/// Returns true if this is a container of the embedded cluster with its own process namespace.
 fn is_embedded() -> bool {
     let own = std::fs::read_link("/proc/self").ok();
     let has_proc =
@@ -54,7 +54,7 @@ fn is_embedded() -> bool {
     has_proc && Path::new(names::TERMINATION_FILE).is_file()
 }
 
-/// Whether all processes in `/proc` belong to this container.
+/// Returns true if all processes in `/proc` belong to this container.
 pub(super) fn has_namespace() -> bool {
     is_first() || is_embedded()
 }
@@ -76,7 +76,7 @@ pub fn supervise(command: &mut Command) -> io::Result<i32> {
 /// after `grace` with SIGKILL. The exit code is then [`OVERDUE`].
 ///
 /// # Errors
-/// As [`supervise`].
+/// The same as [`supervise`].
 pub(super) fn run(
     command: &mut Command,
     limit: Option<&TaskLimit>,
@@ -97,15 +97,15 @@ pub(super) fn run(
     }
 }
 
-/// What happened to a supervised command.
+/// An event of a supervised command.
 pub(super) enum Happened<T> {
-    /// It ended, with this exit code.
+    /// The command ended, with this exit code.
     Ended(i32),
     /// This process received a signal. The command has received it, too.
     Signal(i32),
     /// A message arrived.
     Message(T),
-    /// The time came.
+    /// The time limit of the wait has passed.
     Due,
 }
 
@@ -114,7 +114,7 @@ enum Event<T> {
     Message(T),
 }
 
-/// Starts a command, once or again, and reports what happens to it, and the messages of other
+/// Starts a command, once or several times, and reports its events and the messages of other
 /// threads.
 pub(super) struct Supervisor<T> {
     events: Receiver<Event<T>>,
@@ -133,7 +133,7 @@ impl<T> Clone for Mailbox<T> {
 }
 
 impl<T> Mailbox<T> {
-    /// Sends a message. Returns whether the supervisor still exists.
+    /// Sends a message. Returns true if the supervisor still exists.
     pub(super) fn send(&self, message: T) -> bool {
         self.0.send(Event::Message(message)).is_ok()
     }
@@ -161,7 +161,7 @@ impl<T: Send + 'static> Supervisor<T> {
         })
     }
 
-    /// Where other threads send messages.
+    /// The mailbox for messages of other threads.
     pub(super) fn mailbox(&self) -> Mailbox<T> {
         Mailbox(self.sender.clone())
     }
@@ -209,7 +209,7 @@ impl<T: Send + 'static> Supervisor<T> {
         let is_finishing = self.running.as_ref().is_some_and(Supervised::is_finishing);
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
         match left {
-            // Processes that are no children of this one end without a signal.
+            // Processes that are not children of this process end without a signal.
             _ if is_finishing => {
                 let left = left.unwrap_or(FINISH_INTERVAL);
                 self.events.recv_timeout(left.min(FINISH_INTERVAL))
@@ -222,7 +222,7 @@ impl<T: Send + 'static> Supervisor<T> {
         }
     }
 
-    /// Does what the time limit demands.
+    /// Executes the action of the time limit.
     pub(super) fn obey(&mut self, timing: Option<Timing>) {
         match timing {
             Some(Timing::Warn(signal)) => {
@@ -243,14 +243,14 @@ impl<T: Send + 'static> Supervisor<T> {
         }
     }
 
-    /// Kills the command and everything that it has started. Its end is reported as usual.
+    /// Kills the command and all processes that it has started. The end is reported as usual.
     pub(super) fn kill(&mut self) {
         if let Some(running) = &mut self.running {
             running.kill();
         }
     }
 
-    /// Kills what the last command has left.
+    /// Kills the remaining processes of the last command.
     pub(super) fn clean(&self) {
         if self.running.is_none() {
             leftovers::kill_all();
@@ -258,7 +258,7 @@ impl<T: Send + 'static> Supervisor<T> {
     }
 }
 
-/// Whether a signal asks a process to end.
+/// Returns true if a signal asks a process to end.
 pub(super) fn is_terminating(signal: i32) -> bool {
     matches!(signal, SIGHUP | SIGINT | SIGQUIT | SIGTERM)
 }

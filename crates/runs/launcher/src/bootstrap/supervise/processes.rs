@@ -12,11 +12,11 @@ const STATE: usize = 0;
 const PARENT: usize = 1;
 const START: usize = 19;
 
-/// A process, also after another one has got its number.
+/// Identifies a process even if another one has received its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ProcessId {
     pub(super) pid: i32,
-    /// When it started, in ticks since the start of the system.
+    /// The start time, in ticks since the start of the system.
     pub(super) start: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Process {
     pub(super) ignored: u64,
     pub(super) blocked: u64,
     pub(super) is_shell: bool,
-    /// The pipes that it reads as its standard input, and writes as its output.
+    /// The pipes of the process's standard input and outputs.
     pub(super) input: Option<String>,
     pub(super) outputs: Vec<String>,
 }
@@ -57,7 +57,7 @@ fn bit(signal: i32) -> u64 {
 pub(super) struct Processes(pub(super) BTreeMap<i32, Process>);
 
 impl Processes {
-    /// The descendants of this process. `None` if `/proc` shows those of another namespace.
+    /// The descendants of this process. `None` if `/proc` shows the processes of another namespace.
     pub(super) fn below_this() -> Option<Self> {
         let own = getpid().as_raw_nonzero().get();
         let name = fs::read_link("/proc/self").ok()?;
@@ -102,10 +102,10 @@ impl Processes {
         Some(ProcessId { pid, start })
     }
 
-    /// Sends a signal to all of them.
+    /// Sends a signal to all processes.
     pub(super) fn signal(&self, signal: Signal) {
         for pid in self.0.keys().filter_map(|pid| Pid::from_raw(*pid)) {
-            // It may have just ended.
+            // The process may have just ended.
             let _ = kill_process(pid, signal);
         }
     }
@@ -126,7 +126,7 @@ fn parse_stat(stat: &str) -> Option<Process> {
     })
 }
 
-/// Reads the rest. Files that cannot be read stay unknown.
+/// Reads the other files of a process. Information in unreadable files remains unknown.
 fn complete(process: &mut Process, folder: &Path) {
     let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
     let set = |name: &str| {
@@ -139,7 +139,7 @@ fn complete(process: &mut Process, folder: &Path) {
     process.blocked = set("SigBlk:");
     let program = fs::read_link(folder.join("exe")).unwrap_or_default();
     process.is_shell = match program.file_name().and_then(|name| name.to_str()) {
-        // One program with many names.
+        // BusyBox is a single program with many names.
         Some("busybox") => is_shell_of_busybox(folder),
         Some(name) => SHELLS.contains(&name),
         None => false,

@@ -1,21 +1,21 @@
-//! Which processes of a task get a signal. Pure.
+//! Selects the processes of a task that receive a signal. Pure.
 //!
-//! A container runtime signals only the first process of a container. The program that the user
-//! means is often another one: a shell has started it, or a launcher that does not handle the
-//! signal. Processes that the program itself has started, for example to load data, must not get
-//! it, because the program needs them for its last checkpoint.
+//! A container runtime signals only the first process of a container. Often, the signal is meant
+//! for another program, which was started by a shell, or by a launcher that does not handle the
+//! signal. Processes that the program itself has started, for example to load data, must not
+//! receive it, because the program needs them for its last checkpoint.
 
 use super::processes::{Process, Processes};
 
 /// SIGQUIT: shells start background commands with this signal and SIGINT ignored.
 const QUIT: i32 = 3;
 
-/// What a signal is for.
+/// The purpose of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intent {
-    /// It ends the command.
+    /// The signal ends the command.
     End,
-    /// It tells the command something.
+    /// The signal notifies the command.
     Notify,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Intent {
 ///   of a shell, which runs its trap only when that child has ended. A process that ignores the
 ///   signal keeps it from its children, unless it is a shell.
 /// - A process that the signal would terminate gets it, and its children get it, too. A shell
-///   that a [`Intent::Notify`] would terminate is passed over instead.
+///   that a [`Intent::Notify`] would terminate is skipped instead.
 /// - Filters at the end of a pipe, such as `tee`, end by themselves after the process that writes
 ///   to them.
 pub(super) fn recipients(
@@ -86,7 +86,7 @@ mod tests {
 
     const TERM: i32 = 15;
 
-    /// A line for each process: its number, its parent, and words about it.
+    /// Parses a line for each process: its number, its parent, and its properties.
     fn processes(text: &str) -> Processes {
         let all = text.lines().map(|line| {
             let mut words = line.split_whitespace();
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn some_processes_get_a_signal() {
-        // The processes, those that are asked to end, and those that are warned.
+        // The processes, the processes that are asked to end, and the processes that are warned.
         let cases: &[(&str, &[i32], &[i32])] = &[
             ("2 1 program", &[2], &[]),
             ("2 1 program catches", &[2], &[2]),
@@ -135,7 +135,7 @@ mod tests {
             ),
             ("2 1 shell\n3 2 program ignores", &[2, 3], &[]),
             ("2 1 shell\n3 2 sleep", &[2, 3], &[]),
-            // The trap runs when the child in the foreground has ended.
+            // The trap runs after the foreground child has ended.
             ("2 1 shell catches\n3 2 program catches", &[2, 3], &[2, 3]),
             ("2 1 shell catches\n3 2 sleep", &[2, 3], &[2]),
             // The trap passes the signal on.
@@ -149,12 +149,12 @@ mod tests {
                 &[2, 3],
                 &[2, 3],
             ),
-            // Without a trap, no process does.
+            // Without a trap, no process forwards the signal.
             ("2 1 shell\n3 2 program catches background", &[2, 3], &[3]),
             ("2 1 shell ignores\n3 2 program ignores", &[2, 3], &[]),
             ("2 1 shell ignores\n3 2 program catches", &[2, 3], &[3]),
             ("2 1 program ignores\n3 2 worker", &[2], &[]),
-            // A log that is still read.
+            // A filter that still reads the log.
             (
                 "2 1 shell\n3 2 program catches writes\n4 2 tee reads",
                 &[2, 3],
@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(of(Intent::End), *ends, "{text}");
             assert_eq!(of(Intent::Notify), *notified, "{text}");
         }
-        // Without a process, and with several.
+        // No process, and several.
         let two = processes("2 1 a\n3 1 b\n4 3 c");
         assert_eq!(recipients(&two, [2, 3], TERM, Intent::End), [2, 3, 4]);
         assert_eq!(recipients(&two, [9], TERM, Intent::End), [0; 0]);

@@ -16,8 +16,8 @@ use super::{
 
 /// The minimum time between two resumptions of a command that stops repeatedly.
 const RESUME_INTERVAL: Duration = Duration::from_millis(50);
-/// How long processes have to end by themselves after a command that has handled the signal: it
-/// may have passed the signal on.
+/// The time for processes to end by themselves after a command that has handled the signal. The
+/// command may have forwarded the signal to them.
 const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// The command, until it and the processes that share its end have ended.
@@ -25,11 +25,11 @@ pub(super) struct Supervised {
     child: Pid,
     has_terminal: bool,
     is_stopped: bool,
-    /// When it was resumed last.
+    /// The time when the command was resumed last.
     resumed: Option<Instant>,
-    /// The last signal that asked it to end.
+    /// The last signal that asked the command to end.
     ending: Option<i32>,
-    /// The processes that have received it.
+    /// The processes that have received the signal.
     signaled: BTreeSet<ProcessId>,
     is_killed: bool,
     ended: Option<Ended>,
@@ -40,7 +40,7 @@ pub(super) struct Supervised {
 struct Ended {
     code: i32,
     at: Instant,
-    /// True if it did not handle the signal that asked it to end.
+    /// True if the command did not handle the signal that asked it to end.
     by_signal: bool,
 }
 
@@ -58,7 +58,7 @@ impl Supervised {
         }
     }
 
-    /// Passes on a signal that this process has received.
+    /// Forwards a signal that this process has received.
     pub(super) fn forward(&mut self, signal: i32) {
         match is_terminating(signal) {
             true => self.end(signal),
@@ -82,7 +82,7 @@ impl Supervised {
         }
     }
 
-    /// Tells the command something. If no process handles it, the command has the consequences.
+    /// Notifies the command. If no process handles the signal, its default action applies.
     pub(super) fn notify(&mut self, signal: i32) {
         let processes = Processes::below_this().unwrap_or_default();
         let roots = self.roots(&processes);
@@ -93,7 +93,7 @@ impl Supervised {
         }
     }
 
-    /// Kills the command and everything that it has started. Its end is reported as usual.
+    /// Kills the command and all processes that it has started. The end is reported as usual.
     pub(super) fn kill(&mut self) {
         self.is_killed = true;
         let _ = kill_process_group(self.child, Signal::KILL);
@@ -102,7 +102,7 @@ impl Supervised {
             .signal(Signal::KILL);
     }
 
-    /// The processes where the command begins: its own, or those that it has left.
+    /// The top processes of the command: its own process, or its remaining processes.
     fn roots(&self, processes: &Processes) -> Vec<i32> {
         match self.ended {
             None => vec![self.child.as_raw_nonzero().get()],
@@ -123,8 +123,8 @@ impl Supervised {
         }
     }
 
-    /// The exit code, once the command has ended, and after a signal also the processes that it
-    /// left: those that it was a parent of would otherwise be killed with the container.
+    /// The exit code, once the command has ended. After a signal, waits also for its remaining
+    /// processes, which would otherwise be killed with the container.
     pub(super) fn finish(&mut self) -> Option<i32> {
         let ended = self.ended?;
         // With a terminal, Ctrl-C has reached all processes.
@@ -167,7 +167,7 @@ impl Supervised {
         None
     }
 
-    /// Returns true while the processes that the command left are waited for.
+    /// Returns true while remaining processes of the command are waited for.
     pub(super) fn is_finishing(&self) -> bool {
         self.ended.is_some()
     }
@@ -185,7 +185,7 @@ impl Supervised {
 
 fn send(pid: i32, signal: i32) {
     if let (Some(pid), Some(signal)) = (Pid::from_raw(pid), Signal::from_named_raw(signal)) {
-        // It may have just ended.
+        // The process may have just ended.
         let _ = kill_process(pid, signal);
     }
 }
@@ -195,8 +195,8 @@ fn send_to_group(leader: Pid, signal: i32) {
     let _ = known.map(|signal| kill_process_group(leader, signal));
 }
 
-/// Reaps all ended processes and checks whether the command has stopped or ended. One SIGCHLD can
-/// stand for several processes.
+/// Reaps all ended processes and checks if the command has stopped or ended. One SIGCHLD may stand
+/// for several processes.
 pub(super) fn reap(mut running: Option<&mut Supervised>) -> io::Result<()> {
     loop {
         match wait(WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED) {

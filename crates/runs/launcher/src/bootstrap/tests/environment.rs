@@ -19,13 +19,13 @@ fn a_task_of_a_scaled_role_knows_itself_and_earlier_tasks() {
         let mut roles = config.roles.iter();
         roles.find(|role| role.name == name).unwrap().tasks.clone()
     };
-    // No other task has the same port.
+    // Each task has another port.
     let more = [1, 2].map(|i| format!("demo-ab2cd-worker-{i}.demo-ab2cd:{}", 8471 + i));
     assert_eq!(own("worker")[1..], more);
     assert_eq!(own("ps"), ps);
     assert_eq!(config.clone().with_task("worker", 1), config);
     assert_eq!(config.scaled("worker", 1), pod.config);
-    // Without a Service there are no host names.
+    // Without a Service, tasks have no host names.
     let alone = PodConfig {
         roles: vec![role("main", &["localhost:8470"])],
         ..pod.config

@@ -66,7 +66,7 @@ fn a_ready_copy_is_used_only_once() {
     assert_eq!(fetched(), "ready");
     // A restarted container starts from scratch.
     assert_eq!(fetched(), "hello");
-    // The state after a node was killed between copy and note.
+    // The state after a node was killed between the copy and the note.
     place(None);
     assert_eq!(fetched(), "hello");
     let other_boot = format!("{sha256} 00000000-0000-0000-0000-000000000000\n");
@@ -75,7 +75,7 @@ fn a_ready_copy_is_used_only_once() {
         place(Some(wrong));
         assert_eq!(fetched(), "hello");
     }
-    // The note without a copy.
+    // A note without a copy.
     fs::remove_dir_all(pod.places.work()).unwrap();
     fs::write(pod.places.home.join(names::READY), note).unwrap();
     assert_eq!(fetched(), "hello");
@@ -109,7 +109,7 @@ fn a_pipe_as_bundle_is_rejected_at_once() {
     fs::remove_file(&bundle).unwrap();
     let made = Command::new("mkfifo").arg(&bundle).status().unwrap();
     assert!(made.success());
-    // The pipe has no writer: the bootstrap must not wait for one.
+    // The pipe has no writer, and the bootstrap must not wait for one.
     let error = fetch_into(&pod.places).unwrap_err();
     assert!(
         error.to_string().contains("is not a regular file"),
@@ -134,7 +134,7 @@ fn the_unpacked_bytes_are_the_checked_bytes() {
     let over = std::sync::atomic::AtomicBool::new(false);
     let is_over = || over.load(std::sync::atomic::Ordering::Relaxed);
     std::thread::scope(|scope| {
-        // Alternate both under the same name as fast as possible.
+        // Alternates both under the same name as fast as possible.
         scope.spawn(|| {
             let next = pod.folder.path().join("next");
             while !is_over() {

@@ -93,7 +93,7 @@ impl Pod {
         self.prepare_again(role, index, command, 0)
     }
 
-    /// The command of a task that has failed this often.
+    /// The command of a task that has failed this many times.
     fn prepare_again(
         &self,
         role: &str,

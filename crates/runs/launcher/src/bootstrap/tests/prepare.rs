@@ -1,4 +1,4 @@
-//! Tests of the command of a task, and of what it needs.
+//! Tests of the command of a task, and of its requirements.
 
 use std::{fs, path::Path, process::Command};
 
@@ -150,7 +150,7 @@ fn the_cause_of_a_failed_start_is_found() {
     let elf = |machine: u8, interpreter: &[u8]| {
         let mut bytes = fs::read("/proc/self/exe").unwrap()[..64].to_vec();
         bytes[18] = machine;
-        // One program header, for the dynamic loader.
+        // A single program header, for the dynamic loader.
         bytes[32..40].copy_from_slice(&64_u64.to_le_bytes());
         bytes[54..58].copy_from_slice(&[56, 0, 1, 0]);
         let mut header = [0; 56];

@@ -1,4 +1,4 @@
-//! The connection of a task to the first task of the run, made again whenever it is lost.
+//! The connection of a task to the first task of the run, which is made again after each loss.
 
 use std::{
     io::{self, BufReader},
@@ -14,17 +14,17 @@ use crate::{bootstrap::supervise::Mailbox, restarts::RunKey};
 
 /// The pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(300);
-/// How long an attempt may take.
+/// The maximum time of an attempt to connect.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the connection's thread says to the task.
+/// A message of the connection's thread to the task.
 #[derive(Debug)]
 pub(super) enum News {
-    /// There is a connection. Write to it.
+    /// The connection was made. Write to this stream.
     Connected(TcpStream),
-    /// The first task ordered something.
+    /// The first task sent an order.
     Ordered(Order),
-    /// There is no connection, and why.
+    /// The connection was lost or could not be made, for this reason.
     Lost(String),
 }
 
@@ -62,7 +62,7 @@ pub(super) fn connect(address: String, key: RunKey, run: String, mailbox: Mailbo
 }
 
 fn open(address: &str, key: &RunKey, run: &str) -> io::Result<(TcpStream, BufReader<TcpStream>)> {
-    // A new pod has a new address.
+    // A new pod has a new address, so resolve the name again.
     let mut problem = io::Error::new(io::ErrorKind::NotFound, "its name does not resolve");
     for found in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&found, TIMEOUT) {

@@ -1,5 +1,5 @@
-//! Both sides of a connection prove that they belong to the run: they know the key in the run's
-//! Secret. The key itself is not sent.
+//! Mutual authentication: both sides prove that they know the key in the run's Secret. The key
+//! itself is not sent.
 
 use std::io::{self, BufRead, Write};
 
@@ -10,7 +10,7 @@ use ring::hmac;
 use super::messages::line;
 use crate::{bundle::hexadecimal, restarts::RunKey};
 
-/// Who proves.
+/// The side that proves its identity.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     First,
@@ -21,7 +21,8 @@ fn key(key: &RunKey) -> hmac::Key {
     hmac::Key::new(hmac::HMAC_SHA256, key.bytes())
 }
 
-/// What a side signs: the random texts of both sides, so that no proof can be used twice.
+/// The text that a side signs. It contains the random texts of both sides, so that no proof can be
+/// used twice.
 fn proven(side: Side, run: &str, first: &str, other: &str) -> String {
     let side = match side {
         Side::First => "first",
@@ -50,7 +51,7 @@ fn verify(secret: &RunKey, text: &str, proof: &str) -> io::Result<()> {
     hmac::verify(&key(secret), text.as_bytes(), &proof).map_err(|_| stranger())
 }
 
-/// The side of the first task, which listens.
+/// The handshake of the first task, which listens.
 pub(super) fn accept(
     reader: &mut impl BufRead,
     writer: &mut impl Write,
@@ -66,7 +67,7 @@ pub(super) fn accept(
     writer.write_all(format!("{own}\n").as_bytes())
 }
 
-/// The side of a task that connects.
+/// The handshake of a task that connects.
 pub(super) fn connect(
     reader: &mut impl BufRead,
     writer: &mut impl Write,

@@ -1,7 +1,7 @@
 //! The decisions of the first task of a run whose tasks restart together. Pure.
 //!
-//! An attempt starts when all tasks are there and no command runs. It ends when all commands
-//! have succeeded, when the first one has failed, or when a task is lost. After a failure, only
+//! An attempt starts when all tasks are connected and no command runs. It ends when all commands
+//! have succeeded, when the first command has failed, or when a task is lost. After a failure, only
 //! the pod of that task ends: its Job counts it and replaces it. The others keep their pods.
 
 use std::collections::BTreeMap;
@@ -13,18 +13,18 @@ use super::messages::{Order, Report};
 /// A connection of a task.
 pub(super) type Connection = u64;
 
-/// The state of a task, as far as the first task knows.
+/// The state of a task, as known to the first task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It is not connected.
+    /// The task is not connected.
     Away,
-    /// It waits for the next attempt.
+    /// The task waits for the next attempt.
     Ready,
     Running,
     Succeeded,
-    /// It has not yet reported that its command was ended.
+    /// The task has not yet reported that its command was ended.
     Stopping,
-    /// It failed first, and its pod ends.
+    /// The task failed first, and its pod ends.
     Failed,
 }
 
@@ -40,17 +40,18 @@ struct Member {
 #[derive(Debug)]
 pub(super) struct Leader {
     members: BTreeMap<Task, Member>,
-    /// The last attempt, or 0.
+    /// The number of the last attempt, or 0.
     attempt: u32,
     is_running: bool,
     is_done: bool,
 }
 
-/// Orders, each with the connection to which it is sent, in this order.
+/// Orders with their connections, in the order in which they are sent.
 pub(super) type Orders = Vec<(Connection, Order)>;
 
 impl Leader {
-    /// The view before any task has joined. Of each task: whether it belongs to a service role.
+    /// The state before any task has joined. `tasks` contains for each task true if it belongs to a
+    /// service role.
     pub(super) fn new(tasks: impl IntoIterator<Item = (Task, bool)>) -> Self {
         let member = |(task, service)| {
             let member = Member {
@@ -69,7 +70,7 @@ impl Leader {
         }
     }
 
-    /// A task has joined over a new connection. `None` if the run has no such task.
+    /// A task has joined over a new connection. `None` if the run does not have this task.
     pub(super) fn joined(&mut self, connection: Connection, report: &Report) -> Option<Orders> {
         let (task, Report::Join { replaced, last, .. }) = (report.joining()?, report) else {
             return None;
@@ -90,7 +91,7 @@ impl Leader {
         Some(orders)
     }
 
-    /// A task has reported something.
+    /// A task has sent a report.
     pub(super) fn reported(&mut self, connection: Connection, report: &Report) -> Orders {
         let attempt = self.attempt;
         let is_running = self.is_running;
@@ -113,7 +114,7 @@ impl Leader {
                 member.state = State::Ready;
                 self.start()
             }
-            // A command that fails while all are being ended is no further failure.
+            // A command that fails while all are being ended does not count as a further failure.
             _ => Orders::new(),
         }
     }
@@ -152,9 +153,9 @@ impl Leader {
         orders
     }
 
-    /// Starts an attempt if all are ready. Its number is higher than those before: a first task
-    /// whose pod was replaced learns the last number from the others, or counts at least the
-    /// replaced pods.
+    /// Starts an attempt if all tasks are ready. Its number is higher than all earlier ones: if the
+    /// pod of the first task was replaced, it learns the last number from the others, or uses at
+    /// least the number of replaced pods.
     fn start(&mut self) -> Orders {
         let mut members = self.members.values();
         if self.is_running || !members.all(|member| member.state == State::Ready) {
@@ -171,7 +172,7 @@ impl Leader {
         self.to_all(&Order::Start { attempt })
     }
 
-    /// Ends the run if all tasks other than those of service roles have succeeded.
+    /// Ends the run if all tasks have succeeded, except tasks of service roles.
     fn finish(&mut self) -> Orders {
         let mut own = self.members.values().filter(|member| !member.service);
         self.is_done = own.all(|member| member.state == State::Succeeded);
@@ -181,7 +182,7 @@ impl Leader {
         }
     }
 
-    /// An order to all tasks that are there.
+    /// An order to all connected tasks.
     pub(super) fn to_all(&self, order: &Order) -> Orders {
         let connections = self.members.values().filter_map(|member| member.connection);
         connections.map(|to| (to, order.clone())).collect()
@@ -246,12 +247,12 @@ mod tests {
             orders,
             [(0, because.clone()), (1, because), (2, Order::Fail)]
         );
-        // A consequence, which does not end another pod.
+        // This failure is a consequence, and does not end another pod.
         assert_eq!(leader.reported(1, &ended(1, 1)), []);
         assert_eq!(leader.lost(2), []);
         assert_eq!(leader.reported(0, &Report::Stopped), []);
         assert_eq!(leader.reported(1, &Report::Stopped), []);
-        // Its new pod.
+        // The new pod of the task.
         assert_eq!(
             leader.joined(3, &join(2, 1, 0)).unwrap(),
             all(&[0, 1, 3], 2)
@@ -274,7 +275,7 @@ mod tests {
         let because = stop("worker/0 was started again");
         let orders = leader.joined(9, &join(1, 1, 0)).unwrap();
         assert_eq!(orders, [(0, because.clone()), (2, because)]);
-        // The old connection is of no task any more.
+        // The old connection does not belong to a task any more.
         assert_eq!(leader.lost(1), []);
     }
 
@@ -286,7 +287,7 @@ mod tests {
         let done = [0, 1, 2].map(|to| (to, Order::Done));
         assert_eq!(orders, done);
         assert_eq!(leader.lost(1), []);
-        // Its pod ended before it had the order.
+        // The pod ended before it received the order.
         let orders = leader.joined(7, &join(1, 1, 1)).unwrap();
         assert_eq!(orders, [(7, Order::Done)]);
     }
@@ -305,12 +306,12 @@ mod tests {
 
     #[test]
     fn the_number_of_an_attempt_is_never_repeated() {
-        // The pod of the first task was replaced; the others know the last attempt.
+        // The pod of the first task was replaced, but the others know the last attempt.
         let mut next = leader();
         next.joined(0, &join(0, 1, 0)).unwrap();
         next.joined(1, &join(1, 0, 4)).unwrap();
         assert_eq!(next.joined(2, &join(2, 0, 4)).unwrap(), all(&[0, 1, 2], 5));
-        // All pods were replaced at once.
+        // All pods were replaced at the same time.
         let mut next = leader();
         next.joined(0, &join(0, 1, 0)).unwrap();
         next.joined(1, &join(1, 2, 0)).unwrap();

@@ -1,4 +1,4 @@
-//! The first task accepts the connections of all tasks, its own included, and sends them the
+//! The first task accepts the connections of all tasks, including its own, and sends them the
 //! orders of the [`Leader`].
 
 use std::{
@@ -20,12 +20,12 @@ use super::{
 };
 use crate::restarts::RunKey;
 
-/// How long a connection may take to prove that it belongs to the run.
+/// The maximum time for the handshake of a connection.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The maximum number of connections that have not.
+/// The maximum number of connections without a completed handshake.
 const MOST_STRANGERS: usize = 64;
 
-/// What a connection's thread reports.
+/// A report of a connection's thread.
 enum Event {
     Joined(Connection, TcpStream, Report),
     Reported(Connection, Report),
@@ -44,7 +44,7 @@ fn accept(listener: &TcpListener, events: &Sender<Event>, key: &RunKey, run: &st
     let strangers = Arc::new(AtomicUsize::new(0));
     loop {
         let Ok((stream, _)) = listener.accept() else {
-            // Too many open files, for example.
+            // For example, too many files are open.
             std::thread::sleep(Duration::from_millis(100));
             continue;
         };
@@ -58,7 +58,7 @@ fn accept(listener: &TcpListener, events: &Sender<Event>, key: &RunKey, run: &st
         std::thread::spawn(move || {
             let joined = join(&stream, &key, &run);
             strangers.fetch_sub(1, Ordering::Relaxed);
-            // Other programs that connect are no concern of the run.
+            // Connections of other programs do not affect the run.
             if let Ok((reader, report, writer)) = joined {
                 serve(reader, connection, report, writer, &events);
             }
@@ -107,7 +107,7 @@ fn serve(
     let _ = events.send(Event::Lost(connection));
 }
 
-/// Sends the leader's orders, and signs of life.
+/// Sends the leader's orders, and regular messages that show that it is alive.
 fn decide(mut leader: Leader, events: &Receiver<Event>) {
     let mut streams: BTreeMap<Connection, TcpStream> = BTreeMap::new();
     let mut beat = Instant::now() + BEAT;
@@ -147,7 +147,7 @@ fn deliver(orders: Orders, streams: &BTreeMap<Connection, TcpStream>) {
             continue;
         };
         if send(&mut stream, &order).is_err() {
-            // Its reader then reports the loss.
+            // The connection's reader then reports the loss.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

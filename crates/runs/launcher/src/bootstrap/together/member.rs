@@ -21,12 +21,13 @@ use crate::{
     restarts::Together,
 };
 
-/// How long the first task stays after the end of the run, so that the others learn about it.
+/// The time that the first task continues after the end of the run, so that the others learn about
+/// it.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The state of the command.
 enum Phase {
-    /// It does not run.
+    /// The command does not run.
     Idle {
         since: Instant,
     },
@@ -34,11 +35,11 @@ enum Phase {
         attempt: u32,
         timer: Option<Timer>,
     },
-    /// It is being ended, and is killed at this time.
+    /// The command is being ended, and is killed at this time.
     Ending {
         kill: Option<Instant>,
     },
-    /// It ended by itself.
+    /// The command ended by itself.
     Ended {
         code: i32,
     },
@@ -53,16 +54,16 @@ pub(super) struct Member<'a> {
     /// The last attempt that was started, or 0.
     last: u32,
     connection: Option<TcpStream>,
-    /// Why there is no connection, for errors.
+    /// The reason for a missing connection, for errors.
     problem: String,
-    /// Whether the pod is being deleted.
+    /// True if the pod is being deleted.
     terminating: bool,
-    /// Whether the run has ended while this task of a service role still runs.
+    /// True if the run has ended while this task of a service role still runs.
     released: bool,
     beat: Instant,
 }
 
-/// What follows from an event: the exit code, or nothing.
+/// The consequence of an event: the exit code of the process, or `None` to continue.
 type Next = Result<Option<i32>, BootstrapError>;
 
 impl<'a> Member<'a> {
@@ -110,7 +111,7 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// When something is to be done without an event.
+    /// The time of the next action without an event.
     fn due(&self) -> Instant {
         let other = match &self.phase {
             Phase::Running { timer, .. } => timer.as_ref().and_then(Timer::due),
@@ -177,7 +178,7 @@ impl<'a> Member<'a> {
                     Phase::Idle { .. } => self.join(),
                     // The result belongs to an attempt that was given up.
                     Phase::Ended { .. } => self.rest(supervisor),
-                    // It joins when its command has ended.
+                    // The task joins when its command has ended.
                     Phase::Running { .. } => self.stop("the connection is new", supervisor),
                     Phase::Ending { .. } => {}
                 }
@@ -240,7 +241,7 @@ impl<'a> Member<'a> {
         Ok(())
     }
 
-    /// Ends the command, because all start again.
+    /// Ends the command, because all tasks start again.
     fn stop(&mut self, reason: &str, supervisor: &mut Supervisor<News>) {
         tell(&format!("restarting all tasks: {reason}"));
         supervisor.end();
@@ -270,14 +271,14 @@ impl<'a> Member<'a> {
         None
     }
 
-    /// The command does not run any more, and its result does not matter: ready for the next
-    /// attempt.
+    /// The command does not run any more, and its result does not matter: the task is ready for the
+    /// next attempt.
     fn rest(&mut self, supervisor: &mut Supervisor<News>) {
         supervisor.clean();
         self.phase = Phase::Idle {
             since: Instant::now(),
         };
-        // After a new connection, this is the first report.
+        // On a new connection, this is the first report.
         self.report(&Report::Stopped);
         self.join();
     }

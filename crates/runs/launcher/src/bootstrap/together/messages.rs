@@ -1,4 +1,4 @@
-//! What the tasks of a run say to each other: one JSON object per line.
+//! Messages between the tasks of a run: one JSON object per line.
 
 use std::{
     io::{self, BufRead, Read as _, Write},
@@ -10,42 +10,42 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// The maximum length of a line in bytes.
 const LONGEST: u64 = 4096;
-/// How often each side sends something.
+/// The interval at which each side sends a message.
 pub(super) const BEAT: Duration = Duration::from_secs(5);
-/// How long a side may be silent: then the connection counts as lost.
+/// The time without a message after which a connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(30);
 
-/// What a task says to the first one.
+/// A report of a task to the first task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Report {
-    /// It is there, and its command does not run.
+    /// The task is connected, and its command does not run.
     Join {
         role: String,
         index: u32,
-        /// How often its pod was replaced.
+        /// The number of replacements of the task's pod.
         replaced: u32,
-        /// The last attempt that it has run, or 0.
+        /// The last attempt that the task has run, or 0.
         last: u32,
     },
-    /// Its command has ended by itself.
+    /// The command has ended by itself.
     Ended { attempt: u32, code: i32 },
-    /// Its command was ended, as ordered.
+    /// The command was ended, as ordered.
     Stopped,
     /// Nothing has changed.
     Beat,
 }
 
-/// What the first task says to the others, and to itself.
+/// An order of the first task to a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Order {
     /// Start the command.
     Start { attempt: u32 },
-    /// End the command: all start again.
+    /// End the command, because all tasks start again.
     Stop { reason: String },
-    /// The command was the first that failed: exit with its code. The Job counts the failure,
-    /// and replaces the pod if it may.
+    /// Exit with the exit code of the command, which was the first that failed. The Job counts the
+    /// failure, and replaces the pod if its limit permits it.
     Fail,
     /// All tasks have succeeded: exit.
     Done,

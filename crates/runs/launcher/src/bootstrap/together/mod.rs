@@ -1,11 +1,11 @@
 //! Restarts of all tasks of a run when one fails, without a client and without an operator.
 //!
-//! The program of each task stays while its command ends and starts again, so the pods keep
-//! their nodes and volumes. All are connected to the program of the first task, which decides
-//! (`leader`). Only the pod of the task that failed first ends, with the exit code of its
-//! command: so its Job counts the failure, and replaces the pod as often as `retries` allows. A
-//! task whose pod was lost joins again with its new pod; if it was the first task, the others
-//! wait until its new pod listens.
+//! The program of each task keeps running while its command ends and starts again, so the pods keep
+//! their nodes and volumes. All programs are connected to the first task's program, which decides
+//! (`leader`). Only the pod of the task that failed first ends, with the exit code of its command.
+//! The Job then counts the failure, and replaces the pod as often as `retries` allows. A task whose
+//! pod was lost joins again with its new pod; if it was the first task, the others wait until its
+//! new pod listens.
 //!
 //! A task that has succeeded waits for the others, because it must run again if one of them
 //! fails. Connections are mutually authenticated with a key in the run's Secret.
@@ -30,8 +30,8 @@ use crate::{pod::PodConfig, restarts::Together};
 use leader::Leader;
 use member::Member;
 
-/// Runs the command of a task together with the others, to the end of all. `cannot_run`
-/// describes why the command could not be started.
+/// Runs the command of a task together with the others, until all tasks end. `cannot_run` describes
+/// why the command could not be started.
 pub(super) fn run(
     prepared: &mut Prepared,
     together: &Together,
@@ -50,7 +50,7 @@ pub(super) fn run(
     let mut address = format!("{host}:{}", together.port);
     if is_first {
         let listener = bind(together.port)?;
-        // Its name may resolve later than its own address.
+        // The task's own listening address, because its name may resolve only later.
         if let Ok(own) = listener.local_addr() {
             address = match own.ip().is_unspecified() {
                 true => format!("{}:{}", Ipv4Addr::LOCALHOST, own.port()),
@@ -65,7 +65,7 @@ pub(super) fn run(
     Member::new(prepared, together, is_first).run(&mut supervisor, &cannot_run)
 }
 
-/// The address of the pod, where only the pod can listen, if it is known.
+/// Binds to the pod's address if it is known, because only the pod can listen there.
 fn bind(port: u16) -> Result<TcpListener, BootstrapError> {
     let own = std::env::var("POD_IP").ok();
     let own: Option<IpAddr> = own.and_then(|text| text.parse().ok());

@@ -1,19 +1,19 @@
-//! The CPU time and the memory of this container: from its cgroup, or from its processes.
+//! The CPU time and the memory of this container, from its cgroup or its processes.
 
 use std::{fs, path::Path, time::Duration};
 
 /// Ticks per second of the clock in the kernel's files, on all architectures.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What the container has used.
+/// The resources that the container has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ContainerUsage {
     pub(super) cpu: Duration,
     pub(super) memory: u64,
 }
 
-/// Measures the container that this process supervises. Its processes are those that `/proc`
-/// lists, because they have a namespace of their own.
+/// Measures the container that this process supervises. `/proc` lists only the container's
+/// processes, because they have their own namespace.
 pub(super) fn measure() -> Option<ContainerUsage> {
     of_cgroup(Path::new("/sys/fs/cgroup"))
         .or_else(|| of_processes(Path::new("/proc"), std::process::id()))
@@ -34,7 +34,7 @@ fn of_cgroup(folder: &Path) -> Option<ContainerUsage> {
     let number = |file: &str| read(folder.join(file))?.trim().parse::<u64>().ok();
     let micros = field(&read(folder.join("cpu.stat"))?, "usage_usec")?;
     let current = number("memory.current")?;
-    // As a kubelet does: without files that the kernel can drop.
+    // Like a kubelet, subtract file pages that the kernel can drop.
     let inactive = read(folder.join("memory.stat"));
     let inactive = inactive.and_then(|text| field(&text, "inactive_file"));
     Some(ContainerUsage {
@@ -43,15 +43,15 @@ fn of_cgroup(folder: &Path) -> Option<ContainerUsage> {
     })
 }
 
-/// A number of a file with lines `NAME NUMBER`.
+/// A number in a file with lines `NAME NUMBER`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     let (_, number) = lines.find(|(key, _)| *key == name)?;
     number.trim().parse().ok()
 }
 
-/// The sum of all processes. Memory that several processes share counts once; that of the first
-/// process and of this one, which supervise, does not.
+/// The sum over all processes. Memory that several processes share is counted once. The memory of
+/// the first process and of this process, which supervise, is not counted.
 fn of_processes(proc: &Path, this: u32) -> Option<ContainerUsage> {
     let (mut ticks, mut own, mut shared) = (0_u64, 0_u64, 0_u64);
     for entry in fs::read_dir(proc).ok()?.flatten() {

@@ -14,7 +14,7 @@ use crate::bootstrap::messages::TERMINATION_MESSAGES;
 /// The file of this container's termination message, as long as the task does not write to it.
 pub(super) struct RecordFile {
     path: PathBuf,
-    /// What it contains.
+    /// The last written content.
     written: String,
 }
 
@@ -36,7 +36,7 @@ impl RecordFile {
         }
     }
 
-    /// Replaces the record. If the task has written to the file, its message stays.
+    /// Replaces the record. If the task has written to the file, its message is kept.
     pub(super) fn write(&mut self, record: &UsageRecord) {
         let Ok(line) = record.line() else { return };
         let current = fs::read_to_string(&self.path);
@@ -55,7 +55,7 @@ impl RecordFile {
     }
 }
 
-/// The record of this container up to now; `None` without one.
+/// The current record of this container. `None` if nothing was recorded.
 #[must_use]
 pub fn current() -> Option<UsageRecord> {
     usage::split(&fs::read_to_string(path()?).ok()?).0

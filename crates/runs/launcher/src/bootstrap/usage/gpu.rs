@@ -1,8 +1,8 @@
-//! The utilisation and the memory of the GPUs of this container: of NVIDIA's from `nvidia-smi`,
-//! of AMD's from files of the kernel.
+//! The utilisation and the memory of this container's GPUs: NVIDIA's from `nvidia-smi`, AMD's from
+//! files of the kernel.
 //!
-//! NVIDIA's library could be loaded instead of starting its program, but not by a statically
-//! linked program.
+//! A statically linked program cannot load NVIDIA's library, so the program `nvidia-smi` is started
+//! instead.
 
 use std::{
     env,
@@ -18,7 +18,7 @@ use std::{
 
 use super::recorder::GpuMeasured;
 
-/// How long `nvidia-smi` may take.
+/// The maximum time that `nvidia-smi` may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of failures after which GPUs are not measured any more.
 const MOST_FAILURES: u32 = 3;
@@ -27,7 +27,7 @@ const LARGEST_OUTPUT: u64 = 64 * 1024;
 const QUERY: &str = "--query-gpu=index,uuid,utilization.gpu,memory.used,memory.total";
 const MIB: u64 = 1 << 20;
 
-/// A GPU at one time.
+/// A measurement of a GPU.
 #[derive(Debug, Clone, PartialEq)]
 struct Gpu {
     index: String,
@@ -41,7 +41,7 @@ struct Gpu {
 #[derive(Debug)]
 pub(super) struct Gpus {
     nvidia: Option<PathBuf>,
-    /// The GPUs that programs of the task see, if not all of the container.
+    /// The GPUs that programs of the task see, if not all GPUs of the container.
     visible: Option<String>,
     failures: u32,
 }
@@ -66,7 +66,7 @@ impl Gpus {
         })
     }
 
-    /// Measures the GPUs; `None` if that is not possible.
+    /// Measures the GPUs. `None` if this is not possible.
     pub(super) fn measure(&mut self) -> Option<GpuMeasured> {
         if let Some(program) = self.nvidia.clone() {
             let gpus = output(&program).map(|text| parse(&text));
@@ -120,8 +120,8 @@ fn output(program: &Path) -> Option<String> {
     receiver.recv_timeout(TIMEOUT).ok()?
 }
 
-/// Parses lines `INDEX, UUID, PERCENT, MIB, MIB`. A GPU whose values are not available, as with
-/// MIG, is left out.
+/// Parses lines `INDEX, UUID, PERCENT, MIB, MIB`. A GPU with unavailable values, as with MIG, is
+/// left out.
 fn parse(text: &str) -> Vec<Gpu> {
     let gpu = |line: &str| {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
@@ -140,7 +140,7 @@ fn parse(text: &str) -> Vec<Gpu> {
     text.lines().filter_map(gpu).collect()
 }
 
-/// The GPUs that `CUDA_VISIBLE_DEVICES` names, by index or by the begin of the UUID.
+/// The GPUs in `CUDA_VISIBLE_DEVICES`, by index or by the begin of the UUID.
 fn visible(mut gpus: Vec<Gpu>, named: Option<&str>) -> Vec<Gpu> {
     let Some(named) = named.filter(|named| !named.trim().is_empty()) else {
         return gpus;
@@ -244,7 +244,7 @@ mod tests {
             "PATH" => Some(folder.path().as_os_str().to_owned()),
             _ => Some("0".into()),
         };
-        // It is not executable.
+        // The program is not executable.
         assert!(Gpus::of_task(1, path).unwrap().nvidia.is_none());
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let mut gpus = Gpus::of_task(1, path).unwrap();

@@ -1,9 +1,9 @@
-//! Measures what the container of a task uses, in a thread beside the supervisor, and records it
-//! in the container's termination message: the only place where a pod without credentials can
-//! leave data that outlasts its containers.
+//! Measures the resource usage of a task's container, in a thread alongside the supervisor, and
+//! records it in the container's termination message. A pod without credentials can leave data that
+//! outlasts its containers only there.
 //!
-//! The message is written again after each measurement, so that it also exists if the container
-//! is killed.
+//! The message is written after each measurement, so that it also exists if the container is
+//! killed.
 
 mod container;
 mod file;
@@ -36,16 +36,16 @@ const GPU_INTERVAL: Duration = Duration::from_secs(4);
 /// Up to this utilisation in percent, a GPU counts as idle, unless the run has a limit.
 const IDLE_PERCENT: u32 = 5;
 
-/// What to measure.
+/// The settings for the measurements of a task.
 pub(super) struct Subject {
     /// The number of accelerators that the task requested.
     pub(super) accelerators: u64,
-    /// When to end the task because its GPUs are idle.
+    /// The limit for idle GPUs after which the task is ended.
     pub(super) idle: Option<IdleLimit>,
     /// The values of `CUDA_VISIBLE_DEVICES` and `PATH` of the task.
     pub(super) visible_devices: Option<OsString>,
     pub(super) path: Option<OsString>,
-    /// How long the task may take to end after SIGTERM.
+    /// The time that the task may take to end after SIGTERM.
     pub(super) grace: Duration,
 }
 
@@ -53,12 +53,13 @@ pub(super) struct Subject {
 pub(super) struct Monitor {
     stop: mpsc::Sender<()>,
     thread: JoinHandle<()>,
-    /// Whether the task is ended because its GPUs are idle.
+    /// True if the task is ended because its GPUs are idle.
     ends_idle: Arc<AtomicBool>,
 }
 
 impl Monitor {
-    /// Starts to measure this container; `None` if there is no place for a record.
+    /// Starts to measure this container. `None` if there is nowhere to record the measurements and
+    /// no limit for idle GPUs.
     pub(super) fn start(subject: Subject) -> Option<Self> {
         let file = RecordFile::find();
         if file.is_none() && subject.idle.is_none() {
@@ -90,8 +91,7 @@ impl Monitor {
         })
     }
 
-    /// Records the last measurement. Returns whether the task was ended because its GPUs were
-    /// idle.
+    /// Records the last measurement. Returns true if the task was ended because its GPUs were idle.
     pub(super) fn finish(self) -> bool {
         let _ = self.stop.send(());
         let _ = self.thread.join();
@@ -107,9 +107,9 @@ struct Worker {
     file: Option<RecordFile>,
     ends_idle: Arc<AtomicBool>,
     began: Instant,
-    /// When GPUs were measured last.
+    /// The time when GPUs were measured last.
     gpu_measured: Option<Instant>,
-    /// When the task received SIGTERM.
+    /// The time when the task received SIGTERM.
     ended: Option<Instant>,
 }
 
@@ -123,7 +123,7 @@ impl Worker {
             let stop = stopped.recv_timeout(recorder.pause());
             let is_over = !matches!(stop, Err(mpsc::RecvTimeoutError::Timeout));
             if is_over && is_first {
-                // It was too short.
+                // The task was too short for a measurement.
                 return;
             }
             self.measure(&mut recorder, is_over);

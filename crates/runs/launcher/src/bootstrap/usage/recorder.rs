@@ -85,7 +85,7 @@ impl Recorder {
         self.interval.min(LONGEST_PAUSE)
     }
 
-    /// For how long all GPUs have been idle.
+    /// The time for which all GPUs have been idle.
     pub(super) fn idle(&self) -> Option<Duration> {
         self.idle_since
             .map(|since| Duration::from_secs_f64(self.record.seconds).saturating_sub(since))

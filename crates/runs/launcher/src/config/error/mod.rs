@@ -21,17 +21,17 @@ pub enum ConfigError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// The problem and its position.
         message: String,
     },
     /// An unknown key.
     #[error("{at}: unknown key `{key}`{} keys{place}: {valid}", nearest.as_ref().map_or_else(|| "; valid".to_owned(), |near| format!(", did you mean `{near}`? Valid")))]
     UnknownKey {
-        /// Its position, such as `longshore.toml:3:1`.
+        /// The position of the key, such as `longshore.toml:3:1`.
         at: String,
         /// The key, with its tables.
         key: String,
-        /// The table, in words.
+        /// A description of the table.
         place: String,
         /// The closest valid key.
         nearest: Option<String>,
@@ -51,19 +51,19 @@ pub enum ConfigError {
     /// An invalid value of a flag or key.
     #[error("{position}invalid {what} {value:?}: {rule}")]
     Value {
-        /// Where it is written.
+        /// The position of the value.
         position: Position,
         /// The flag or key.
         what: String,
-        /// Its value.
+        /// The value.
         value: String,
-        /// The rule that it violates.
+        /// The violated rule.
         rule: String,
     },
-    /// There is no command.
+    /// The configuration contains no command.
     #[error("{}", no_command(role.as_deref()))]
     NoCommand {
-        /// The role without one; `None` when no roles were named.
+        /// The role without a command. `None` if the configuration defines no roles.
         role: Option<String>,
     },
     /// An invalid line of an environment file. The error does not contain the value.
@@ -73,7 +73,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it, and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
     /// Outputs are files of the folder of the code.
@@ -84,7 +84,7 @@ pub enum ConfigError {
     /// The combinations of a sweep are invalid.
     #[error("invalid sweep: {problem}")]
     Sweep {
-        /// What is wrong, and what to do.
+        /// The problem and the remedy.
         problem: String,
     },
     /// The run cannot receive standard input.
@@ -110,7 +110,7 @@ fn no_command(role: Option<&str>) -> String {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Position {
-    /// It is not in a file.
+    /// The value is not in a file.
     #[default]
     None,
     /// An offset in the text of `longshore.toml`, in bytes.
@@ -130,7 +130,7 @@ impl fmt::Display for Position {
 }
 
 impl ConfigError {
-    /// The same error with path, line and column instead of an offset in `source`.
+    /// Replaces an offset in `source` with path, line and column.
     pub(super) fn in_file(mut self, source: Option<&Source>) -> Self {
         if let Self::Value { position, .. } = &mut self
             && let (Position::Offset(offset), Some(source)) = (&position, source)

@@ -133,7 +133,7 @@ fn invalid_values_are_reported_with_their_position() {
         },
         ..Flags::default()
     };
-    // A value of the command line has no position, even if the file has the same text.
+    // A value of the command line has no position, even if the file contains the same text.
     for text in ["command = 'a'", "command = 'a'\nnamespace = 'Team B'"] {
         let refused = error(&file(text), &flag);
         assert!(

@@ -18,7 +18,7 @@ use crate::{
     tag::{check_note, check_tag},
 };
 
-/// The pull policies that Kubernetes knows.
+/// The pull policies of Kubernetes.
 const PULL_POLICIES: [&str; 3] = ["Always", "Never", "IfNotPresent"];
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(600);
 const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -30,7 +30,7 @@ const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_secs(300);
 /// `folder` is the name of the packed folder, the default for the run's name.
 ///
 /// # Errors
-/// Names the key or flag, its value, and the rule that it violates.
+/// The error contains the key or flag, its value, and the violated rule.
 pub fn resolve(settings: &Settings, flags: &Flags, folder: &str) -> Result<RunSpec, ConfigError> {
     let source = settings.source.as_ref();
     resolve_options(settings, flags, folder).map_err(|error| error.in_file(source))
@@ -55,7 +55,7 @@ fn resolve_options(
     let annotations = annotations(options)?;
     let launcher_image = options.value(|run| &run.launcher_image);
     check_image("launcher_image", launcher_image)?;
-    // Pods on this machine find the program there.
+    // Pods on this machine find the program without an image.
     let published = PUBLISHED_LAUNCHER_IMAGE.filter(|_| flags.here.is_none());
     let service_account = options.value(|run| &run.service_account);
     check_names("service_account", service_account)?;
@@ -138,7 +138,7 @@ fn plain(option: Option<&Text>) -> Option<String> {
 
 fn parse_store(url: &Text) -> Result<Store, ConfigError> {
     Store::parse(url).map_err(|error| match error {
-        // The URL without possible secrets.
+        // The URL of the error contains no secrets.
         StoreError::Url {
             url: shown,
             problem,
@@ -242,7 +242,7 @@ fn check_names<'a>(
     Ok(())
 }
 
-/// Each task needs a port, and one is needed for restarts of all tasks.
+/// Checks that each task has a port, and that one more port exists for restarts of all tasks.
 fn check_port(port: Located<u16>, tasks: u32, restarts: bool) -> Result<(), ConfigError> {
     let more = if restarts {
         tasks
@@ -259,7 +259,7 @@ fn check_port(port: Located<u16>, tasks: u32, restarts: bool) -> Result<(), Conf
     Ok(())
 }
 
-/// Standard input has one reader and can be read only once.
+/// Checks that only one task reads standard input, because it can be read only once.
 fn check_input(spec: &RunSpec) -> Result<(), ConfigError> {
     let flag = match spec.input {
         Input::None => return Ok(()),

@@ -19,7 +19,7 @@ pub const DEFAULT_PARALLEL: u32 = 16;
 /// The seed of random samples, by default.
 const DEFAULT_SEED: u64 = 0;
 
-/// The combinations of a run, and how its tasks run.
+/// The combinations of a run, and the settings for their tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SweepSpec {
     /// The combinations.
@@ -39,7 +39,7 @@ pub(super) fn resolve(
     let file = options.value(|run| &run.sweep_file);
     let has_entries = options.entries(|run| &run.sweep).next().is_some();
     if file.is_none() && !has_entries {
-        // Those of the file are for runs with `--sweep`.
+        // The parameters in the file are for runs with `--sweep`.
         refuse_without_sweep(&flags.run)?;
         return Ok(None);
     }
@@ -66,7 +66,7 @@ pub(super) fn resolve(
     let max_failed = options.value(|run| &run.max_failed);
     Ok(Some(SweepSpec {
         parallel: parallel.min(count),
-        // A Job does not accept more.
+        // A Job accepts no higher limit.
         max_failed: max_failed.map(|most| (**most).min(count)),
         sweep: found,
     }))
@@ -242,7 +242,7 @@ fn text(value: &Scalar) -> String {
     }
 }
 
-/// Checks that the run's only task can run each combination, and makes a task of each.
+/// Checks that the run's only task can run each combination, and creates a task for each.
 pub(super) fn apply(
     sweep: Option<&SweepSpec>,
     roles: &mut [RoleSpec],
@@ -270,7 +270,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// Rejects placeholders that name no parameter.
+/// Rejects placeholders for unknown parameters.
 fn check_placeholders(command: &[String], parameters: &[String]) -> Result<(), ConfigError> {
     let names = command.iter().flat_map(|word| sweep::names(word));
     let is_unknown = |name: &&str| !parameters.iter().any(|known| known == name);

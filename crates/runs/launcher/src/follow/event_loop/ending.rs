@@ -1,4 +1,4 @@
-//! How a follower ends: the decided outcome, pods that linger, and the end of the logs.
+//! The end of a follower: the decided outcome, lingering pods, and the end of the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ fn uids<'a>(pods: &[&'a PodFacts]) -> impl Iterator<Item = &'a str> {
 }
 
 impl EventLoop {
-    /// Ends pods whose command has ended a while ago, beside a container that goes on.
+    /// Ends pods whose command ended some time ago while another container is still running.
     pub(super) async fn end_lingering(&mut self, now: Instant) {
         let pods = self.track.lingering();
         self.lingering.see(uids(&pods), now);
@@ -45,7 +45,7 @@ impl EventLoop {
                 tracing::debug!(%error, name, "cannot end a pod whose command has ended");
                 self.lingering.is_refused = true;
                 if self.decided.is_none() && pod.has_failed() {
-                    // Its Job counts a deleted pod as failed, too, and restarts the task.
+                    // The pod's Job counts a deleted pod as failed, too, and restarts the task.
                     runs::delete_pod(&self.cluster, pod).await;
                 }
             }
@@ -57,8 +57,8 @@ impl EventLoop {
         }
     }
 
-    /// Stops the Jobs of pods that linger: without the permission to end the pods, nothing else
-    /// does.
+    /// Stops the Jobs of lingering pods, if the client has no permission to end the pods
+    /// themselves.
     async fn stop_lingering(&self, outcome: &Outcome) {
         let pods = self.track.lingering().into_iter();
         let jobs: BTreeMap<&str, &JobEvidence> = pods
@@ -75,7 +75,7 @@ impl EventLoop {
     }
 
     pub(super) async fn decide(&mut self, outcome: Outcome, evidence: BTreeSet<String>) {
-        // Before the rest of the run is stopped, which deletes pods.
+        // Must precede the stop of the rest of the run, which deletes pods.
         let outcome = self.with_cluster_evidence(outcome).await;
         let is_bad = matches!(outcome.ending, Ending::Failed | Ending::NotStarted);
         let mut decided = runs::Decided {
@@ -87,7 +87,7 @@ impl EventLoop {
             let pods = self.track.lingering();
             self.lingering.see(uids(&pods), Instant::now());
             let (active, lingers) = (self.track.going_on(), !pods.is_empty());
-            // The pods and logs of commands that have ended stay when their Job is stopped.
+            // The pods and logs of commands that have ended are kept when their Job is stopped.
             for pod in pods {
                 let job = self.track.job_of(pod).map(|job| &job.metadata.name);
                 if active
@@ -130,8 +130,8 @@ impl EventLoop {
             .unwrap_or(outcome)
     }
 
-    /// Reports the end once the outcome is decided and the logs have been read. Returns whether
-    /// it did.
+    /// Reports the end once the outcome is decided and the logs have been read. Returns true if it
+    /// was reported.
     pub(super) async fn finish_if_done(&mut self, now: Instant) -> Result<bool, ReceiverDropped> {
         let Some(decided) = &mut self.decided else {
             return Ok(false);
@@ -151,7 +151,7 @@ impl EventLoop {
         if self.stops && self.lingering.is_any() {
             return Ok(false);
         }
-        // A silent reader of a pod that goes on has delivered everything.
+        // A silent reader of a pod that continues has delivered everything.
         for (uid, source, attempt) in self.logs.give_up() {
             if !is_quiet || evidence.contains(&uid) || self.logs.has_ended(&uid) {
                 let cause = GapCause::TimedOut;
@@ -186,7 +186,7 @@ impl EventLoop {
         let explained = self
             .track
             .failed_outcome(pod, others, self.logs.last_line(uid));
-        // How the run ended is decided, and perhaps recorded.
+        // The end of the run is decided, and perhaps recorded, so it must not change.
         Outcome {
             ending: outcome.ending,
             exit_code: outcome.exit_code,

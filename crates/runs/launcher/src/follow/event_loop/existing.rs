@@ -19,7 +19,7 @@ use crate::{
     task_logs::TaskLog,
 };
 
-/// Orders the attempts of a task: the creation time has whole seconds.
+/// The order of the attempts of a task. The creation time has whole seconds.
 fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
     let pod = change.item().typed::<PodFacts>().ok();
     let order = |pod: PodFacts| (pod.metadata.creation_timestamp, pod.attempts_before());
@@ -27,7 +27,7 @@ fn begin(change: &Change<kinds::Pod>) -> (Option<Timestamp>, u32) {
 }
 
 impl EventLoop {
-    /// Passes on the pods that exist at the start, and reads the logs of those that were deleted
+    /// Passes on the pods that exist at the start, and reads the logs of pods that were deleted
     /// before, in the order of their creation.
     pub(super) async fn see_existing(
         &mut self,
@@ -80,7 +80,7 @@ impl EventLoop {
         if let Answer::Listed(listed) = answer {
             self.see_listed(listed).await?;
         }
-        // Only now: before this point, the state mixes old and new objects.
+        // Not earlier, because the changes above mix old and new objects.
         self.recheck.processed();
         let seen = self.see(Seen::Tick).await;
         self.recheck.expire();

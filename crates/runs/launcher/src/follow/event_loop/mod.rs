@@ -1,5 +1,5 @@
-//! The event loop of a follower: passes what it observes to the state machine
-//! ([`Track`]), and executes the steps that result.
+//! The event loop of a follower: passes its observations to the state machine ([`Track`]), and
+//! executes the resulting steps.
 
 mod ending;
 mod existing;
@@ -29,8 +29,8 @@ use super::{
 use crate::run::Run;
 use ending::Decided;
 
-/// The number of tasks of a run whose state is not evaluated after each change: it takes time in
-/// proportion to the number of tasks.
+/// The number of tasks from which the state of a run is not evaluated after each change, because
+/// the time for it is proportional to the number of tasks.
 const MANY_TASKS: u32 = 64;
 /// The minimum time between two evaluations of such a run.
 const EVALUATION_INTERVAL: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ struct ReceiverDropped;
 pub(super) struct EventLoop {
     cluster: Cluster,
     run: Run,
-    /// Whether to stop the rest of the run when the outcome is decided.
+    /// True to stop the rest of the run when the outcome is decided.
     stops: bool,
     track: Track,
     events: mpsc::Sender<Result<Event, Error>>,
@@ -64,9 +64,9 @@ pub(super) struct EventLoop {
     recheck: Recheck,
     decided: Option<Decided>,
     lingering: Lingering,
-    /// Whether the run has many tasks.
+    /// True if the run has many tasks.
     is_large: bool,
-    /// When to evaluate the state, if it has changed since the last time.
+    /// The time of the next evaluation, if the state has changed since the last one.
     evaluation: Option<Instant>,
     evaluated_at: Instant,
 }
@@ -120,7 +120,7 @@ impl EventLoop {
     pub(super) async fn run(mut self, pods: Changes<kinds::Pod>, jobs: Changes<kinds::Job>) {
         let result = self.handle_all(pods, jobs).await;
         if let Ok(Err(error)) = result {
-            // The receiver may be dropped.
+            // The receiver may have been dropped.
             let _ = self.events.send(Err(error)).await;
         }
     }
@@ -195,7 +195,7 @@ impl EventLoop {
                 }
             },
             Change::Gone(item) => {
-                // Its last state may be the first in which it has started.
+                // The pod's last state may be the first in which it has started.
                 if let Ok(pod) = item.typed::<PodFacts>()
                     && self.run.has(&pod.metadata)
                     && pod.has_started()
@@ -228,7 +228,7 @@ impl EventLoop {
     }
 
     /// Passes a change of an object to the state machine. The state of a large run is evaluated
-    /// later, after all changes until then.
+    /// later, with all changes until then.
     async fn see_change(&mut self, seen: Seen) -> Result<(), ReceiverDropped> {
         if !self.is_large {
             return self.see(seen).await;
@@ -283,7 +283,7 @@ impl EventLoop {
                     }
                 }
                 Step::Ended { uid } => self.logs.pod_ended(&uid),
-                // The watches may lag behind, each on its own.
+                // Each watch may lag behind.
                 Step::Decided { .. } if !self.recheck.is_listed() => {
                     self.track.reconsider();
                     self.recheck.request();

@@ -19,23 +19,23 @@ const MARK: &str = "longshore-outputs-1";
 pub(crate) struct PackedManifest {
     /// The files.
     pub(crate) manifest: Manifest,
-    /// The positions of their contents, in the order of the files.
+    /// The positions of the files' contents, in the order of the files.
     pub(crate) offsets: Vec<u64>,
     /// The size of the contents in each object.
     pub(crate) parts: Vec<u64>,
 }
 
-/// Where the list is: the end of the stream.
+/// The position of the list. The trailer is the end of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trailer {
     /// The size of the list in bytes.
     pub(crate) length: u64,
-    /// Its sha256.
+    /// The sha256 of the list.
     sha256: String,
 }
 
 impl Trailer {
-    /// The trailer of a list.
+    /// Creates the trailer of a list.
     pub(crate) fn of(list: &[u8]) -> Self {
         Self {
             length: list.len() as u64,
@@ -43,14 +43,14 @@ impl Trailer {
         }
     }
 
-    /// As text of fixed size.
+    /// The trailer as text of fixed size.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let text = format!("{MARK} {} {}", self.length, self.sha256);
         let width = usize::try_from(TRAILER).unwrap_or_default() - 1;
         format!("{text:<width$}\n").into_bytes()
     }
 
-    /// Reads the last bytes of a stream of this size.
+    /// Parses the last bytes of a stream of this size.
     pub(crate) fn parse(bytes: &[u8], stream: u64) -> Result<Self, String> {
         let wrong = || "it does not end as outputs do".to_owned();
         let text = std::str::from_utf8(bytes).map_err(|_| wrong())?;
@@ -70,7 +70,7 @@ impl Trailer {
         })
     }
 
-    /// Reads the list.
+    /// Parses the list.
     pub(crate) fn read(&self, list: &[u8]) -> Result<PackedManifest, String> {
         let found = hexadecimal(&Sha256::digest(list));
         if found != self.sha256 {

@@ -1,11 +1,11 @@
 //! Outputs of a task as one stream: the contents of its files, one after the other, then the list
-//! of them, and a trailer of fixed size by which the list is found.
+//! of the files, and a trailer of fixed size with the position of the list.
 //!
-//! The stream has no copy on disk: its size is known before the files are read. A file that is
-//! changed meanwhile, so that it has fewer bytes, is left out, and the stream is filled up.
+//! The stream is not copied to the disk, because its size is known before the files are read. If a
+//! file shrinks meanwhile, it is left out, and the stream is padded.
 //!
-//! A store limits the size of an object that is uploaded at once. A longer stream is cut: all
-//! objects but the last have [`PART_LIMIT`] bytes of contents.
+//! A store limits the size of an object that is uploaded at once. A longer stream is divided into
+//! objects, all of which except the last have [`PART_LIMIT`] bytes of contents.
 
 mod format;
 mod pack;

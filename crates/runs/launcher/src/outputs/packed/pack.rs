@@ -1,4 +1,4 @@
-//! Which files of a task's folder a stream has, and where.
+//! The files of a task's folder in a stream, and their positions.
 
 use std::{io, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -13,10 +13,10 @@ use crate::outputs::{
     walk::{Found, Tree},
 };
 
-/// Space in the list for what changes while the files are read.
+/// Space in the list for changes of its text while the files are read.
 const SLACK: usize = 256;
 
-/// Of which task.
+/// The identity of the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PackSource<'a> {
     pub(crate) run: &'a str,
@@ -45,8 +45,8 @@ pub(super) struct Planned {
 }
 
 impl Pack {
-    /// Finds the matching files of a task's folder, in the run's volume. `None` if there is no such
-    /// folder. The contents are cut into at most `parts` parts.
+    /// Finds the matching files of a task's folder, in the run's volume. `None` if the folder does
+    /// not exist. The contents are divided into at most `parts` parts.
     ///
     /// # Errors
     /// The folder cannot be read, or a pattern is invalid.
@@ -132,7 +132,7 @@ impl Pack {
         }))
     }
 
-    /// The sizes of the objects, the last of which has the list.
+    /// The sizes of the objects, the last of which contains the list.
     pub(crate) fn sizes(&self) -> Vec<u64> {
         let mut sizes = self.list.parts.clone();
         if let Some(last) = sizes.last_mut() {
@@ -181,12 +181,12 @@ impl Pack {
     }
 }
 
-/// The list as JSON. It has only texts and numbers, which always can be written.
+/// The list as JSON. Serialization of texts and numbers cannot fail.
 fn json(list: &PackedManifest) -> Vec<u8> {
     serde_json::to_vec(list).unwrap_or_default()
 }
 
-/// Cuts contents into parts; at least one, which may be empty.
+/// Divides contents into parts. Returns at least one part, which may be empty.
 fn cut(total: u64, limit: u64) -> Vec<u64> {
     let mut parts = Vec::new();
     let mut left = total;

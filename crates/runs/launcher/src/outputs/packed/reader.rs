@@ -1,4 +1,4 @@
-//! Reads the objects of a stream. A clone begins again where the clone was made.
+//! Reads the objects of a stream. A clone starts at the position where the original was cloned.
 
 use std::{
     fs::File,
@@ -14,16 +14,16 @@ use crate::bundle::hexadecimal;
 /// Reads one object of a stream after the other.
 pub(crate) struct PackReader {
     pack: Arc<Pack>,
-    /// The object to read, and what is left of its contents.
+    /// The object to read, and the remaining bytes of its contents.
     part: usize,
     left: u64,
-    /// The current file, how much of it was read, and its sha256 up to there.
+    /// The current file, the number of bytes that were read of it, and its sha256 so far.
     index: usize,
     done: u64,
     hash: Sha256,
     open: Option<File>,
     has_changed: bool,
-    /// The sha256 of the files before, `None` for those that have changed.
+    /// The sha256 of the previous files. `None` for changed files.
     sha256: Vec<Option<String>>,
     end: Option<io::Cursor<Vec<u8>>>,
     list: Option<PackedManifest>,
@@ -35,7 +35,7 @@ impl Clone for PackReader {
             pack: Arc::clone(&self.pack),
             hash: self.hash.clone(),
             sha256: self.sha256.clone(),
-            // Files are opened again.
+            // The clone opens files again.
             open: None,
             end: self.end.clone(),
             list: self.list.clone(),
@@ -79,7 +79,7 @@ impl PackReader {
         self.list
     }
 
-    /// Reads the current file; what it lacks is filled up with zeros.
+    /// Reads the current file. Missing bytes are replaced by zeros.
     fn read_file(&mut self, buffer: &mut [u8]) -> usize {
         let Some(file) = self.pack.files.get(self.index) else {
             return 0;

@@ -1,4 +1,4 @@
-//! Snapshots of plans, and the rules that snapshots do not show.
+//! Snapshots of plans, and tests of rules that snapshots do not show.
 #![allow(clippy::unwrap_used)]
 
 mod tasks;

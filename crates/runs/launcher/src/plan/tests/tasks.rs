@@ -1,4 +1,4 @@
-//! How a task gets its code and its command.
+//! The delivery of the code to tasks, and their commands.
 
 use super::*;
 

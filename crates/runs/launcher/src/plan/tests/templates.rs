@@ -1,4 +1,4 @@
-//! Templates of pods, and what pods of a run have.
+//! Templates of pods, and other settings of a run's pods.
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn invalid_templates() {
     assert!(
         refused("metadata.labels]\n'longshore.dev/run' = 'x'").contains("is reserved for the run")
     );
-    // No field is lost on the way into the type of a Job.
+    // Reading the result as a Job loses no field.
     assert_eq!(
         refused("spec]\nrestartPolicyRules = 'a'\nactiveDeadlineSeconds = '1h'"),
         "invalid pod template for role \"main\": unknown field \"spec.template.spec.restartPolicyRules\"; correct `template` or `affinity`"
@@ -118,8 +118,8 @@ fn the_user_of_the_command_fetches_the_code() {
     let code = bundle(Delivery::Url(SignedUrl::new(
         "https://store/bundle".to_owned(),
     )));
-    // The security contexts of the pod, of the command, and of a template of `fetch`; the user and
-    // the group that fetch the code.
+    // The security contexts of the pod, of the command, and of `fetch` in the template, and the
+    // user and group that fetch the code.
     let cases = [
         (json!({}), json!({}), json!({}), (None, None)),
         (json!({"runAsUser": 7}), json!({}), json!({}), (None, None)),

@@ -1,4 +1,4 @@
-//! Jobs and what belongs to them: sweeps, restarts, JobSets, schedules, webhooks.
+//! Jobs and related objects: sweeps, restarts, JobSets, schedules, webhooks.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn a_webhook_has_a_pod_that_may_only_read() {
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     let command = pod["containers"][0]["command"].to_string();
     assert!(command.contains("\"--on\",\"failed\""), "{command}");
-    // With an account and a Secret of the user, nothing but the Job is created.
+    // With the user's account and Secret, only the Job is created.
     let plan = planned(
         "webhook = 'secret:team/hook'\nwebhook_account = 'notifier'",
         &["train"],

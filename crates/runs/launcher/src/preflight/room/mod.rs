@@ -1,5 +1,5 @@
-//! Whether the tasks of a plan can start now, beside the pods of the cluster. This decides among
-//! clusters: tasks that wait for room are not a problem of the plan.
+//! Checks that the tasks of a plan can start now, given the pods of the cluster. The result helps
+//! to select a cluster. Tasks that wait for capacity are not a problem of the plan.
 
 mod queue;
 
@@ -24,25 +24,25 @@ use crate::{
 const PODS_TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout for every other query.
 const LIMIT: Duration = Duration::from_secs(3);
-/// The page size, and the most pages that are read.
+/// The page size, and the maximum number of pages.
 const PAGE: usize = 500;
 const PAGES: usize = 40;
-/// The pods that use a node.
+/// The field selector of pods that use a node's resources.
 const ACTIVE: &str = "status.phase!=Succeeded,status.phase!=Failed";
 
-/// Whether the tasks of a plan have room now.
+/// The result of checking that the tasks of a plan can start now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Room {
-    /// All of them have.
+    /// All tasks can start.
     Free,
-    /// Some have to wait.
+    /// Some tasks have to wait.
     Later(Finding),
-    /// This cannot be determined, for this reason.
+    /// The capacity cannot be determined, for this reason.
     Unknown(String),
 }
 
 impl Room {
-    /// The room for tasks that need both.
+    /// The result for tasks that need both.
     fn and(self, other: Self) -> Self {
         match (&self, &other) {
             (Self::Later(_), _) | (_, Self::Free) => self,
@@ -52,9 +52,9 @@ impl Room {
     }
 }
 
-/// Checks whether all tasks of the plan could start now, without creating anything: whether the
-/// nodes have their requests free, and whether the queue has the quota. The answer may be
-/// outdated when the run is submitted.
+/// Checks that all tasks of the plan could start now, without creating anything: that the nodes
+/// have capacity for their requests, and that the queue has the quota. The answer may be outdated
+/// when the run is submitted.
 ///
 /// # Errors
 /// A pod of the plan cannot be read.
@@ -105,7 +105,7 @@ async fn ask(cluster: &Cluster, plan: &Plan) -> Result<Room, Error> {
     Ok(queue.and(on_nodes))
 }
 
-/// Whether the nodes have the requests of all tasks free.
+/// Checks that the nodes have capacity for the requests of all tasks.
 fn fits(needs: &Needs, nodes: &[longshore_model::facts::NodeFacts], used: &Used) -> Room {
     let each: Vec<Need> = needs
         .roles
@@ -129,7 +129,7 @@ fn fits(needs: &Needs, nodes: &[longshore_model::facts::NodeFacts], used: &Used)
     }
 }
 
-/// What the pods of the cluster use; `None` if there are too many.
+/// The resources that the pods of the cluster use. `None` if there are too many pods.
 async fn used(cluster: &Cluster) -> Result<Option<Used>, Error> {
     let (size, mut next) = (PAGE.to_string(), String::new());
     let mut used = Used::default();

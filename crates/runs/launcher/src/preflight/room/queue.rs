@@ -1,4 +1,4 @@
-//! Whether a queue of Kueue would admit a plan now.
+//! Checks that a queue of Kueue would admit a plan now.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::{Finding, LIMIT, Needs, Room};
 use crate::{kueue, queries};
 
-/// What rounding may add to sums of amounts.
+/// The maximum rounding error of sums of amounts.
 const TOLERANCE: f64 = 1e-6;
 
 /// A queue, if it can be read.
@@ -21,7 +21,7 @@ const TOLERANCE: f64 = 1e-6;
 pub(super) struct State {
     local: Option<LocalQueue>,
     quota: Option<ClusterQueue>,
-    /// Why something is missing.
+    /// The reason why something is missing.
     problem: Option<String>,
 }
 
@@ -56,7 +56,7 @@ struct ClusterQueue {
 #[serde(default, rename_all = "camelCase")]
 struct Quota {
     resource_groups: Vec<Group>,
-    /// The cohort, whose queues lend each other quota, by its name in v1beta1.
+    /// The cohort by its name in v1beta1. Its queues lend each other quota.
     cohort: String,
     cohort_name: String,
 }
@@ -80,7 +80,7 @@ struct Flavor {
     resources: Vec<Amount>,
 }
 
-/// A quota, or what is reserved of it.
+/// A quota, or the reserved part of it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Amount {
@@ -144,7 +144,7 @@ async fn read<T: serde::de::DeserializeOwned>(cluster: &Cluster, path: &str) -> 
     })
 }
 
-/// Whether the queue has the quota for all tasks now.
+/// Checks that the queue has the quota for all tasks now.
 pub(super) fn room(name: &str, state: &State, needs: &Needs) -> Room {
     let unknown = |why: &str| Room::Unknown(format!("quota of the queue {name:?}: {why}"));
     let Some(local) = &state.local else {
@@ -191,10 +191,10 @@ pub(super) fn room(name: &str, state: &State, needs: &Needs) -> Room {
     later(problem, "the run waits until other runs in the queue end")
 }
 
-/// The first resource of which the queue has too little left, what the run requests, and what is
-/// left.
+/// The first resource with too little remaining quota, the amount that the run requests, and the
+/// remaining amount.
 fn shortage(quota: &ClusterQueue, needs: &Needs) -> Option<(String, f64, f64)> {
-    // By resource and flavor.
+    // The remaining quota by resource and flavor.
     let mut left: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
     let groups = quota.spec.resource_groups.iter();
     for flavor in groups.flat_map(|group| &group.flavors) {

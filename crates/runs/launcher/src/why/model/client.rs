@@ -17,7 +17,7 @@ use super::{
 };
 use crate::runs;
 
-/// How long pods linger before they are ended.
+/// The time that pods linger before they are ended, in seconds.
 const LINGER: i64 = 5;
 
 pub(super) fn roles(scenario: &Scenario) -> Vec<RunRole> {
@@ -44,7 +44,7 @@ pub(super) fn pods(cluster: &Cluster) -> Vec<PodFacts> {
         .collect()
 }
 
-/// Records the end of a run as clients do: the first one decides.
+/// Records the end of a run like clients do: the first recorded end decides.
 pub(super) fn record(cluster: &mut Cluster, outcome: &Outcome) -> Outcome {
     if let Some(known) = track::known_end(&jobs(cluster)) {
         return known;
@@ -63,7 +63,7 @@ fn note(cluster: &mut Cluster, job: usize, outcome: &Outcome) {
     cluster.jobs[job].annotations.extend(notes);
 }
 
-/// Stops Jobs, and keeps the one whose command failed if it ends by itself.
+/// Stops Jobs, except the Job whose command failed if it ends by itself.
 pub(super) fn stop(cluster: &mut Cluster, names: &BTreeSet<String>, outcome: &Outcome) {
     let evidence = jobs(cluster);
     for job in 0..cluster.jobs.len() {
@@ -81,7 +81,7 @@ pub(super) fn stop(cluster: &mut Cluster, names: &BTreeSet<String>, outcome: &Ou
     }
 }
 
-/// Ends a pod as its command has ended.
+/// Ends a pod with the result of its command.
 pub(super) fn end_pod(cluster: &mut Cluster, uid: &str) {
     let facts = pods(cluster);
     let facts = facts.iter().find(|pod| pod.metadata.uid == uid);
@@ -149,7 +149,7 @@ impl Client {
         }
     }
 
-    /// Queues what has changed: pods and Jobs come from two watches.
+    /// Queues the changes. Pods and Jobs come from two watches.
     fn observe(&mut self, cluster: &Cluster, (pods, jobs): (i64, i64)) {
         let mut now = cluster.pod_objects();
         let named = |(role, job)| (format!("job {role}"), job);
@@ -247,8 +247,8 @@ impl Client {
     }
 }
 
-/// The endings and exit codes that are right at this time, from what happened to the commands;
-/// `None` if the run has not ended. Several if they happened at once.
+/// The endings and exit codes that are correct at this time, based on the ends of the commands.
+/// `None` if the run has not ended. Several if they happened at the same time.
 pub(super) fn oracle(
     cluster: &Cluster,
     cancelled: Option<i64>,
@@ -280,7 +280,8 @@ pub(super) fn oracle(
             }
             if let Some((at, code, is_killed)) = failure {
                 failed.push((at, code, is_killed));
-                // Of a pod that another client deletes, only its Job is left, and earlier pods of the task.
+                // If another client deletes a pod, only its Job and earlier pods of the task
+                // remain.
                 if is_killed {
                     let earlier = own.iter().map(|end| end.code).filter(|code| *code != 0);
                     failed.extend(earlier.chain([1]).map(|code| (at, code, true)));
@@ -298,7 +299,7 @@ pub(super) fn oracle(
     };
     events.extend(all(&succeeded).map(|at| (at, "succeeded", 0)));
     if let Policy::Sweep(_) = scenario.policy {
-        // The exit code of the first failure whose pod is there.
+        // The exit code of the first failure whose pod exists.
         let kept = failed.iter().filter(|(.., is_killed)| !is_killed);
         let first = kept.map(|(at, ..)| *at).min().unwrap_or(i64::MAX);
         for (_, code, _) in failed.iter().filter(|(at, ..)| *at <= first) {

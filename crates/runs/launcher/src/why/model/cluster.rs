@@ -1,4 +1,4 @@
-//! A small model of the cluster: the node, the Job controller, and what happened to commands.
+//! A small model of the cluster: the node, the Job controller, and the ends of commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(super) struct End {
     pub(super) role: usize,
     pub(super) index: usize,
     pub(super) code: i32,
-    /// True if it was ended with its pod.
+    /// True if the command was ended with its pod.
     pub(super) is_killed: bool,
     /// True if the failure does not count.
     pub(super) is_disrupted: bool,
@@ -33,9 +33,9 @@ pub(super) struct Pod {
     role: usize,
     index: usize,
     began: i64,
-    /// The earlier failures of its task that count, and those that do not.
+    /// The earlier failures of the task: the number of those that count, and of those that do not.
     earlier: (u32, u32),
-    /// When the command ended, and its exit code.
+    /// The time when the command ended, and its exit code.
     main: Option<(i64, i32)>,
     side: Option<(i64, i32)>,
     stopped_since: Option<i64>,
@@ -67,7 +67,7 @@ pub(super) struct Job {
     failed: BTreeSet<usize>,
     has_failed_command: bool,
     failures: BTreeMap<usize, (u32, u32)>,
-    /// The type, the reason and the time of its last condition.
+    /// The type, the reason and the time of the last condition.
     over: Option<(&'static str, &'static str, i64)>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Cluster {
     pub(super) pods: Vec<Pod>,
     pub(super) jobs: Vec<Job>,
     pub(super) ends: Vec<End>,
-    /// When the deadline of a Job was applied.
+    /// The time when the deadline of a Job was applied.
     pub(super) overdue: Option<i64>,
     created: u32,
 }
@@ -103,7 +103,7 @@ impl Cluster {
         self.jobs[job].over.is_some()
     }
 
-    /// One second passes.
+    /// Advances the model by one second.
     pub(super) fn tick(&mut self) {
         self.now += 1;
         if self.scenario.admitted == Some(self.now) {
@@ -130,7 +130,7 @@ impl Cluster {
             return;
         };
         let (now, roles) = (self.now, &self.scenario.roles);
-        // The command runs for longer than this second.
+        // The command is still running after this second.
         let mut running = self.pods.iter_mut().filter(|pod| {
             let ends = pod.began + pod.attempt(roles).takes;
             pod.main.is_none() && !pod.is_over() && pod.stopped_since.is_none() && ends > now + 1
@@ -141,7 +141,7 @@ impl Cluster {
         }
     }
 
-    /// The node.
+    /// Simulates the node for a pod.
     fn run_pod(&mut self, position: usize) {
         let (now, pod) = (self.now, &mut self.pods[position]);
         if pod.main.is_some() && pod.side.is_some() {
@@ -175,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// The Job controller.
+    /// Simulates the Job controller for a Job.
     fn control(&mut self, position: usize) {
         let now = self.now;
         let job = &mut self.jobs[position];
@@ -210,7 +210,7 @@ impl Cluster {
                 failures.1 += 1;
             } else {
                 failures.0 += 1;
-                // The rules of the plan: only the command fails the Job, or counts.
+                // As in the plan's rules, only the command fails the Job, or counts.
                 let by_command = pod.main.is_some_and(|(_, code)| code != 0);
                 if by_command {
                     job.has_failed_command |= failures.0 > limit;

@@ -1,7 +1,7 @@
-//! A model test of the end of runs. A run is generated with what happens to it, and executed by a
-//! small model of the cluster. All readers of the run must agree about its end: a client that
-//! follows, one that attaches later, the list of runs, and `why`; and an oracle that only knows
-//! what happened to the commands.
+//! A model test of the end of runs. A run and its events are generated, and executed by a small
+//! model of the cluster. All readers of the run must agree on its end: a client that follows it, a
+//! client that attaches later, the list of runs, `why`, and an oracle that only knows the ends of
+//! the commands.
 #![allow(clippy::unwrap_used)]
 
 mod client;
@@ -27,9 +27,10 @@ use self::{
 use super::{RunEvidence, diagnose};
 use crate::{run::Run, runs};
 
-/// How long a run is executed, in seconds.
+/// The time for which a run is executed, in seconds.
 const LENGTH: i64 = 32;
-/// How long pods may linger, and when the cluster stops what is left of a run.
+/// The times in seconds that pods may linger, and after which the cluster stops the remaining Jobs
+/// of a run.
 const LINGER: i64 = 5;
 const LEFTOVERS: i64 = 3;
 
@@ -57,7 +58,7 @@ struct Execution {
     cancelled: Option<i64>,
     lingering: BTreeMap<String, i64>,
     ended_since: Option<i64>,
-    /// True if pods were deleted that alone showed how a command had ended.
+    /// True if pods were deleted that alone showed the end of a command.
     is_evidence_lost: bool,
 }
 
@@ -80,7 +81,7 @@ impl Execution {
         let before = self.lingering_now();
         self.cluster.tick();
         let is_recorded = track::recorded(&jobs(&self.cluster)).is_some();
-        // A Job that ends deletes its active pods, also those that linger.
+        // A Job that ends deletes its active pods, including lingering ones.
         let after = pods(&self.cluster);
         let mut deleted = after.iter().filter(|pod| {
             let is_deleted = pod.metadata.deletion_timestamp.is_some();
@@ -134,7 +135,7 @@ impl Execution {
         }
     }
 
-    /// The embedded cluster ends pods that linger, and stops what is left of runs.
+    /// The embedded cluster ends lingering pods, and stops the remaining Jobs of runs.
     fn stop_leftovers(&mut self) {
         let lingering = self.lingering_now();
         let cluster = &mut self.cluster;
@@ -158,7 +159,7 @@ impl Execution {
     }
 }
 
-/// The end of the run as the list of runs has it, and as `why` has it.
+/// The end of the run in the list of runs and in `why`.
 fn read(cluster: &Cluster) -> [(&'static str, Option<i32>); 2] {
     let (jobs, pods) = (jobs(cluster), pods(cluster));
     let listed = runs::summaries(&jobs, &pods).remove(0);
@@ -197,7 +198,8 @@ fn execute(scenario: &Scenario) -> Result<(), TestCaseError> {
         let expected = oracle(cluster, execution.cancelled);
         let seen = verdict(cluster).outcome.as_ref().map(words);
         let now = cluster.now;
-        // How a command ended whose pod another client deleted is known until the pod is gone.
+        // The end of a command whose pod another client deleted is known only until the pod is
+        // gone.
         let is_deleted = expected
             .as_ref()
             .is_some_and(|right| right.contains(&("failed", 1)));
@@ -208,7 +210,8 @@ fn execute(scenario: &Scenario) -> Result<(), TestCaseError> {
         if let Some(seen) = seen {
             let right = expected.clone().unwrap_or_default();
             prop_assert!(right.contains(&seen), "at {now}: {seen:?}, not {right:?}");
-            // Several failures at once may be seen in any order, until a client records one.
+            // Several failures at the same time may be seen in any order, until a client records
+            // one.
             let known = first.filter(|_| right.len() == 1).unwrap_or(seen);
             prop_assert_eq!(known, seen, "the record changed at {}", now);
             first = Some(seen);
@@ -221,7 +224,8 @@ fn execute(scenario: &Scenario) -> Result<(), TestCaseError> {
             .and_then(|client| client.outcome.as_ref())
         {
             let own = words(outcome);
-            // Of ends at once, a client may see another one first, until one is recorded.
+            // If several ends happen at the same time, a client may see another one first, until
+            // one is recorded.
             let is_at_once = expected
                 .as_ref()
                 .is_some_and(|right| right.len() > 1 && right.contains(&own));

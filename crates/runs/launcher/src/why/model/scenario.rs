@@ -1,37 +1,37 @@
-//! What happens to a generated run: its tasks, the containers beside them, and its clients.
+//! The events of a generated run: its tasks, the other containers in their pods, and its clients.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-/// A container beside the command.
+/// An additional container in the pod of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     None,
-    /// A container that does not end by itself, as an injected proxy.
+    /// A container that does not end by itself, such as an injected proxy.
     Endless,
     /// A container that ends by itself.
     Ends {
         after: i64,
         code: i32,
     },
-    /// A sidecar in the notation of Kubernetes, which is restarted again and again.
+    /// A sidecar in the notation of Kubernetes, which is restarted repeatedly.
     Crashing,
 }
 
 impl Side {
-    /// Returns true for a container that counts for the phase of the pod.
+    /// Returns true for a container that affects the phase of the pod.
     pub(super) fn is_beside(self) -> bool {
         matches!(self, Self::Endless | Self::Ends { .. })
     }
 }
 
-/// How a Job treats failures.
+/// The policy of a Job for failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Policy {
     /// The first failure ends the run.
     Once,
-    /// Each task is restarted this often.
+    /// Each task is restarted up to this number of times.
     Retries(u32),
-    /// The tasks are independent, and each is restarted this often.
+    /// The tasks are independent, and each is restarted up to this number of times.
     Sweep(u32),
 }
 
@@ -51,25 +51,26 @@ pub(super) struct Role {
     pub(super) tasks: Vec<Vec<Attempt>>,
 }
 
-/// How another client harms a pod whose command runs.
+/// A disturbance by another client of a pod whose command is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Harm {
     Deleted,
     Disrupted,
 }
 
-/// Who looks after the run.
+/// The clients that follow the run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clients {
-    /// When the client that started the run is lost, and when one attaches again.
+    /// The time when the client that started the run is lost, and the time when another client
+    /// attaches.
     pub(super) lost: Option<(i64, Option<i64>)>,
-    /// True if there is one at all.
+    /// True if a client follows the run.
     pub(super) follows: bool,
-    /// True if it may change the status of pods.
+    /// True if the client may change the status of pods.
     pub(super) may_end: bool,
-    /// How much later it sees pods and Jobs, in seconds.
+    /// The delays of the client's watches of pods and Jobs, in seconds.
     pub(super) lag: (i64, i64),
-    /// True if the cluster stops what is left of runs, as the embedded cluster does.
+    /// True if the cluster stops the remaining Jobs of runs, like the embedded cluster.
     pub(super) cluster_stops: bool,
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Answer {
     Stream(Vec<String>, End),
     /// Pieces as they arrive.
     Live(BoxStream<'static, io::Result<String>>),
-    /// No response: the server is unreachable.
+    /// No response, as if the server were unreachable.
     Unreachable,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum End {
     StaysOpen,
 }
 
-/// A request as a test sees it.
+/// A request as a test receives it.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
@@ -67,7 +67,7 @@ impl Fake {
     pub(crate) fn new(
         handler: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
     ) -> Self {
-        // As Kubernetes, it keeps no logs of deleted pods.
+        // Like Kubernetes, it keeps no logs of deleted pods.
         let handler = move |request: &ReceivedRequest| match request.path.ends_with("/pods/*/log") {
             true => status(404, "NotFound", "pods \"*\" not found"),
             false => handler(request),

@@ -1,4 +1,4 @@
-//! The objects that watches have reported: lists contain them, too, as on a server.
+//! The objects that watches have reported. Lists contain them, too, as on a server.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn version(object: &Value) -> u64 {
 }
 
 impl WatchedObjects {
-    /// Keeps the events of a watch that the client receives now.
+    /// Records the events of a watch that the client receives now.
     pub(super) fn see(&mut self, request: &ReceivedRequest, piece: &str) {
         if !request.query.contains("watch=") {
             return;
@@ -38,7 +38,7 @@ impl WatchedObjects {
         }
     }
 
-    /// Updates a list of the test to the events since.
+    /// Applies the recorded events to a list of the test.
     pub(super) fn update(&self, request: &ReceivedRequest, list: &mut Value) {
         let Some(items) = list["items"].as_array_mut() else {
             return;

@@ -22,10 +22,10 @@ pub(crate) const SECRET: &str = "hush-not-for-eyes";
 
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What happens to a request instead of being handled.
+/// The way in which a request fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// None: the request is handled.
+    /// The request is handled.
     Pass,
     /// The server responds with this code.
     Answer(u16),
@@ -33,13 +33,13 @@ pub(crate) enum Fault {
     Wait(u16, u32),
     /// The server responds with this code, and with an error of this name and message.
     Refuse(u16, &'static str, &'static str),
-    /// Half of the response's body, then the connection ends.
+    /// The server sends half of the response's body, and ends the connection.
     Half,
-    /// Half of the response's body, then nothing.
+    /// The server sends half of the response's body, and then nothing.
     Stall,
-    /// The connection ends in the middle of the request's body.
+    /// The server ends the connection in the middle of the request's body.
     HalfRequest,
-    /// No response.
+    /// The server does not respond.
     Silence,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Fault {
 struct State {
     /// Method, path and query of each request.
     seen: Vec<String>,
-    /// For requests that contain this word, in sequence.
+    /// Faults of requests that contain this word, in sequence.
     faults: VecDeque<(&'static str, Fault)>,
     /// The number of parts that are accepted before every connection is closed.
     takes: Option<usize>,
@@ -124,7 +124,7 @@ impl S3 {
         }
     }
 
-    /// The variables with its address and credentials.
+    /// The environment variables with the server's address and credentials.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
         let endpoint = format!("http://{}", self.address);
         let settings = [
@@ -225,7 +225,7 @@ async fn answer(
     Err(io::ErrorKind::ConnectionReset.into())
 }
 
-/// A request that counts as in progress as long as its connection exists.
+/// Counts a request as in progress while its connection exists.
 struct Counted<'a>(&'a Mutex<State>, fn(&mut State) -> &mut usize);
 
 impl<'a> Counted<'a> {
