@@ -1,4 +1,4 @@
-//! Authentication (RFC 4252): accepts one public key, of any user name.
+//! Authentication (RFC 4252): accepts one public key, for any user name.
 
 use ring::signature::{ED25519, UnparsedPublicKey};
 
@@ -18,7 +18,7 @@ const KEY_IS_ACCEPTABLE: u8 = 60;
 /// The only method.
 const METHOD: &str = "publickey";
 const SERVICE: &str = "ssh-connection";
-/// How often a client may fail. Clients try the keys of their agent first.
+/// The maximum number of failed attempts. Clients try the keys of their agent first.
 const MAX_FAILURES: u32 = 50;
 
 /// The authentication of a client.
@@ -32,7 +32,7 @@ pub(crate) struct Auth<'a> {
 enum Answer {
     Success,
     Failure,
-    /// The key is the right one; a signature is missing.
+    /// The key is correct, but the request has no signature.
     Acceptable,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Auth<'a> {
         Self { key, failures: 0 }
     }
 
-    /// Answers a message. Returns whether the client is authenticated.
+    /// Answers a message. Returns true if the client is authenticated.
     pub(crate) fn answer(
         &mut self,
         transport: &mut Transport<'_>,

@@ -1,4 +1,4 @@
-//! What the sessions and forwarded connections of a server lead to.
+//! The interface to sessions and forwarded connections.
 
 use futures::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,16 +15,16 @@ pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// Why a connection is refused.
+/// The reason for the refusal of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// Such connections are never made.
+    /// Such connections are never allowed.
     Prohibited(String),
-    /// It failed.
+    /// The connection failed.
     Failed(String),
 }
 
-/// The end of a session: its exit code, or why there is none.
+/// The end of a session: its exit code, or the reason why there is none.
 pub type Exit = Result<i32, String>;
 
 /// A running session.
@@ -35,9 +35,9 @@ pub struct Started {
     pub output: BoxRead,
     /// The standard error, unless the session has a terminal.
     pub errors: Option<BoxRead>,
-    /// Controls it while it runs.
+    /// Controls the session while it runs.
     pub control: Box<dyn Control>,
-    /// Its end.
+    /// Completes when the session ends.
     pub exit: BoxFuture<'static, Exit>,
 }
 
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Started {
     }
 }
 
-/// Controls a session. Errors are ignored: the session has ended.
+/// Controls a session. Errors are ignored, because they mean that the session has ended.
 pub trait Control: Send + Sync {
     /// Sets the size of the terminal, in columns and rows.
     fn resize(&self, columns: u16, rows: u16) -> BoxFuture<'static, ()>;
@@ -64,9 +64,9 @@ pub trait Host: Send + Sync + 'static {
     /// Connects to a port, for a forward of the client.
     ///
     /// # Errors
-    /// Why there is no connection; the client shows it.
+    /// The reason for the refusal. The client shows it.
     fn connect(&self, host: String, port: u16) -> BoxFuture<'_, Result<Box<dyn Stream>, Refusal>>;
 
-    /// Reports a request that the server refuses, for which the protocol has no message.
+    /// Reports a refused request, if the protocol has no message for the refusal.
     fn note(&self, text: &str);
 }

@@ -1,7 +1,7 @@
-//! The keys of the server and of its client: made once per user, in a private folder.
+//! The keys of the server and of its client, created once per user in a private folder.
 //!
-//! Both are Ed25519 keys. OpenSSH reads the client's key and the file of known hosts; the files
-//! are written before the folder gets its name, and never change.
+//! Both are Ed25519 keys. OpenSSH reads the client's key and the file of known hosts. The files are
+//! written before the folder gets its name, and never change.
 
 use std::{
     fs, io,
@@ -33,7 +33,7 @@ const HOST_KEY: &str = "host_key";
 /// The public key of the server, as OpenSSH reads it.
 const KNOWN_HOSTS: &str = "known_hosts";
 
-/// Why there are no keys.
+/// An error of reading or creating the keys.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
@@ -45,7 +45,7 @@ pub enum KeysError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Its folder.
+        /// The folder with the keys.
         folder: PathBuf,
     },
     /// The folder cannot be created.
@@ -69,7 +69,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads the keys of a folder, which is made with new keys if it does not exist.
+    /// Reads the keys of a folder. Creates the folder with new keys if it does not exist.
     ///
     /// # Errors
     /// See [`KeysError`].
@@ -130,7 +130,7 @@ impl std::fmt::Debug for Keys {
     }
 }
 
-/// Makes the folder in one step, so that several processes that start at once have the same keys.
+/// Creates the folder in one step, so that several processes that start at once have the same keys.
 fn create(folder: &Path) -> Result<(), KeysError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -138,7 +138,7 @@ fn create(folder: &Path) -> Result<(), KeysError> {
     };
     let parent = folder.parent().unwrap_or(Path::new("."));
     longshore_files::private_dir(parent)?;
-    // Its mode is 0700.
+    // Temporary folders have the mode 0700.
     let new = tempfile::Builder::new()
         .prefix(".ssh-")
         .tempdir_in(parent)
@@ -152,7 +152,7 @@ fn create(folder: &Path) -> Result<(), KeysError> {
         Ok(()) => Ok(()),
         Err(source) => {
             let _ = fs::remove_dir_all(&new);
-            // Another process has made it in the meantime.
+            // Another process has created the folder in the meantime.
             match folder.is_dir() {
                 true => Ok(()),
                 false => Err(failed(folder)(source)),
@@ -223,7 +223,7 @@ fn public_key(line: &[u8]) -> Option<Vec<u8>> {
 /// The format of OpenSSH's private keys, without a passphrase.
 fn private_key(seed: &[u8; 32], public: &[u8; 32]) -> String {
     let mut secret = Vec::new();
-    // Two equal numbers, by which a wrong passphrase is noticed.
+    // OpenSSH detects a wrong passphrase if these two numbers differ.
     secret.put_number(0);
     secret.put_number(0);
     secret.put_string(ALGORITHM);

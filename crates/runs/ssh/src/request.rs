@@ -1,19 +1,19 @@
-//! What a session executes, and its encoding for a program in the container. The program writes
-//! [`HELLO`] with its process id, and then reads the request from its standard input: commands and
-//! variables are not among its arguments, which others can read.
+//! The program and the environment of a session, encoded for a program in the container. The
+//! program writes [`HELLO`] with its process id, and then reads the request from its standard
+//! input. Commands and variables are not among its arguments, because other users can read those.
 
 use std::io::{self, Read};
 
 use crate::wire::{Fields, Malformed, Put as _};
 
 /// The begin of the line that the program in the container writes when it can read a request. The
-/// number is that of the encoding.
+/// number is the version of the encoding.
 pub const HELLO: &str = "longshore-ssh 1 ";
 
 /// The maximum length of an encoded request in bytes.
 pub const MAX_REQUEST_BYTES: usize = 4 << 20;
 
-/// What a session executes.
+/// The program that a session executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
     /// An interactive shell.
@@ -37,7 +37,7 @@ pub struct Terminal {
     pub modes: Vec<(u8, u32)>,
 }
 
-/// What a session executes, and in which environment.
+/// The program and the environment of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// The program.
@@ -48,13 +48,13 @@ pub struct Request {
     pub terminal: Option<Terminal>,
 }
 
-/// The line of a program that can read a request.
+/// The line that a program writes when it can read a request.
 #[must_use]
 pub fn hello(process: u32) -> String {
     format!("{HELLO}{process}\n")
 }
 
-/// The process id in the line of a program; `None` for any other text.
+/// The process id in the line of a program, or `None` for any other text.
 #[must_use]
 pub fn process_of(line: &[u8]) -> Option<u32> {
     let line = std::str::from_utf8(line).ok()?;
@@ -101,7 +101,7 @@ impl Request {
     /// Reads a request, and no byte after it.
     ///
     /// # Errors
-    /// Those of the stream; the request is malformed or too long.
+    /// Errors of the stream. Also if the request is malformed or too long.
     pub fn read(mut input: impl Read) -> io::Result<Self> {
         let mut length = [0; 4];
         input.read_exact(&mut length)?;

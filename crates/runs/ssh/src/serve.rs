@@ -14,30 +14,30 @@ use crate::{
     transport::{Error, Transport, reason},
 };
 
-/// How many bytes to send may wait before no more output of sessions is accepted.
+/// The number of waiting output bytes above which no more output of sessions is accepted.
 const MAX_WAITING: usize = 256 << 10;
-/// How many bytes to send may wait before no more messages of the client are read.
+/// The number of waiting output bytes above which no more messages of the client are read.
 const MAX_WAITING_REPLIES: usize = 1 << 20;
 /// The size of a read in bytes.
 const PIECE: usize = 64 << 10;
-/// How long the last messages may take to be sent.
+/// The maximum time to send the last messages.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long sessions may take to end after their task.
+/// The maximum time that sessions may take to end after their task.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How a connection has ended.
+/// The end of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Served {
     /// The client has left.
     Left,
-    /// The future `over` was ready first; the client has its text.
+    /// The future `over` completed first. Its text was sent to the client.
     Over(String),
 }
 
-/// Serves one client, until it leaves, or until `over` is ready, whose text the client shows.
+/// Serves one client until it leaves or `over` completes. The client shows the text of `over`.
 ///
 /// # Errors
-/// See [`Error`]. The client has a message, too.
+/// See [`Error`]. The client receives a message, too.
 pub async fn serve(
     reader: impl AsyncRead,
     writer: impl AsyncWrite,
@@ -72,7 +72,7 @@ pub async fn serve(
     };
     tokio::join!(closing, connection.close());
     match result {
-        // ssh disconnects so at its normal end.
+        // ssh disconnects like this at its normal end.
         Err(Error::Disconnected(_)) => Ok(Served::Left),
         result => result,
     }
@@ -91,7 +91,7 @@ async fn run(
     let mut last: Option<String> = None;
     let mut deadline = pin!(tokio::time::sleep(Duration::MAX));
     loop {
-        // At most one read's messages, whose replies are short.
+        // The messages of at most one read, and their replies are short.
         while let Some(payload) = transport.next()? {
             if !is_authenticated {
                 is_authenticated = auth.answer(transport, &payload)?;
@@ -106,7 +106,8 @@ async fn run(
         }
         let waiting = transport.output().len();
         let accepts_output = waiting < MAX_WAITING && transport.may_send();
-        // Both are split from the transport one after the other: reads are appended to its input.
+        // Both are borrowed from the transport one after the other: reads are appended to its
+        // input.
         let (input, output) = transport.buffers();
         input.reserve(PIECE);
         tokio::select! {

@@ -82,7 +82,7 @@ pub(crate) trait Put {
         self.put_slice(&number.to_be_bytes());
     }
 
-    /// A string. Those of this crate are far below 4 GiB; a longer one is cut off.
+    /// Appends a string. All strings of this crate are far below 4 GiB; a longer one is cut off.
     fn put_string(&mut self, bytes: impl AsRef<[u8]>) {
         let bytes = bytes.as_ref();
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What the task of a channel sends to its connection.
+//! Messages of a channel's task to its connection.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) struct Event {
     pub(super) note: Note,
 }
 
-/// The way from a channel's task to the client.
+/// The connection of a channel's task to the client.
 #[derive(Debug, Clone)]
 pub(super) struct Pipe {
     pub(super) channel: u32,
@@ -45,13 +45,14 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Sends a message. The connection may have ended: then the task is about to be closed.
+    /// Sends a message. Does nothing if the connection has ended, because the task is then closed
+    /// soon.
     pub(super) async fn send(&self, note: Note) {
         let channel = self.channel;
         let _ = self.events.send(Event { channel, note }).await;
     }
 
-    /// Sends bytes as the client accepts them.
+    /// Sends bytes as far as the client's window allows.
     pub(super) async fn send_bytes(&self, mut bytes: Bytes, note: impl Fn(Bytes) -> Note) {
         while !bytes.is_empty() {
             let taken = self.window.take(bytes.len().min(self.most)).await;

@@ -17,8 +17,8 @@ use crate::{Host, Stream};
 
 /// Buffer size in bytes.
 const PIECE: usize = 32 * 1024;
-/// How long a connection stays without bytes from the server after the client has ended its half.
-/// The server may not see this end.
+/// The time for which a connection stays open without bytes from the server after the client has
+/// ended its half. The server may not notice that the client has ended.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Connects, and copies bytes until both sides have ended, or the client closes the channel.

@@ -1,5 +1,5 @@
 //! The bytes of the client that a channel's task has not read yet. The window of the channel limits
-//! their number, and they need no more memory than that, however small the client's messages are.
+//! their number and the memory for them, however small the client's messages are.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The maximum number of bytes that a task reads at once, so that the window is adjusted early.
+/// The maximum number of bytes in a single read of a task, so that the window is adjusted early.
 const PIECE: usize = 64 * 1024;
 
 #[derive(Debug, Default)]
@@ -25,11 +25,11 @@ struct State {
     is_unread: bool,
 }
 
-/// The end of the connection.
+/// The connection's end.
 #[derive(Debug)]
 pub(super) struct Inlet(Arc<Shared>);
 
-/// The end of the channel's task.
+/// The end for the channel's task.
 #[derive(Debug)]
 pub(super) struct Outlet(Arc<Shared>);
 
@@ -59,7 +59,7 @@ impl Drop for Inlet {
 }
 
 impl Outlet {
-    /// The next bytes, `None` at their end. Has one caller at a time.
+    /// The next bytes, or `None` after the last. Must not be called concurrently.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             {

@@ -47,7 +47,7 @@ mod message {
     pub(super) const FAILURE: u8 = 100;
 }
 
-/// Why a channel is not opened.
+/// Reasons for the refusal of a channel.
 mod refused {
     pub(super) const PROHIBITED: u32 = 1;
     pub(super) const CONNECT_FAILED: u32 = 2;
@@ -57,11 +57,12 @@ mod refused {
 
 /// The type of the bytes of the standard error.
 const STDERR: u32 = 1;
-/// How many bytes of a channel the server accepts before they are passed on.
+/// The number of bytes of a channel that the server accepts before they are passed on.
 const WINDOW: u32 = 1 << 20;
 /// The maximum length of the bytes in a message.
 const MAX_DATA: u32 = 32 << 10;
-/// The maximum number of channels, and of tasks of channels, which end shortly after their channels.
+/// The maximum number of channels, and of tasks of channels, which end shortly after their
+/// channels.
 const MAX_CHANNELS: usize = 512;
 /// The maximum number of messages in the queue to the connection.
 const QUEUED_EVENTS: usize = 16;
@@ -72,19 +73,19 @@ const QUEUED_ORDERS: usize = 16;
 struct Channel {
     /// The client's number of the channel.
     peer: u32,
-    /// What a session will execute, until it starts.
+    /// The settings of a session, until it starts.
     setup: Option<Setup>,
     window: Arc<Window>,
     most: usize,
-    /// How many bytes the client may send.
+    /// The number of bytes that the client may send.
     accepted: u32,
-    /// How many bytes were passed on since the last adjustment of the window.
+    /// The number of bytes that were passed on since the last adjustment of the window.
     consumed: u32,
     input: Option<Inlet>,
     orders: Option<mpsc::Sender<Order>>,
     /// Dropped when the client closes the channel.
     open: Option<oneshot::Sender<()>>,
-    /// Whether the client has a confirmation.
+    /// True if the client has received the confirmation.
     is_confirmed: bool,
     has_ended: bool,
     has_closed: bool,
@@ -98,7 +99,7 @@ pub(crate) struct Connection {
     sender: mpsc::Sender<Event>,
     events: mpsc::Receiver<Event>,
     tasks: JoinSet<()>,
-    /// Whether the user knows that ports of this machine are not forwarded.
+    /// True if the user was informed that ports of this machine are not forwarded.
     has_noted: bool,
 }
 
@@ -130,13 +131,14 @@ impl Connection {
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// Returns true if another task may start. The tasks of closed channels count until they have ended.
+    /// Returns true if another task may start. The tasks of closed channels count until they have
+    /// ended.
     fn has_room(&mut self) -> bool {
         self.forget_ended();
         self.tasks.len() < MAX_CHANNELS
     }
 
-    /// Whether a session runs.
+    /// Returns true if a session runs.
     pub(crate) fn has_sessions(&self) -> bool {
         self.channels
             .values()
@@ -146,7 +148,7 @@ impl Connection {
     /// Closes all channels, and waits until their tasks have ended.
     pub(crate) async fn close(mut self) {
         self.channels.clear();
-        // Tasks must not wait for a full queue.
+        // Tasks must not block on a full queue.
         self.events.close();
         while self.tasks.join_next().await.is_some() {}
     }
@@ -207,7 +209,7 @@ impl Connection {
                 if !std::mem::replace(&mut channel.has_closed, true) {
                     replies.push(to(message::CLOSE, channel.peer));
                 }
-                // It is removed when the client closes it, too.
+                // The channel is removed when the client closes it, too.
             }
         }
         replies
@@ -243,7 +245,7 @@ impl Connection {
                     }
                     message::DATA => channel.receive(fields.string()?)?,
                     message::EXTENDED_DATA => {
-                        // Clients have no second input.
+                        // Extended data of clients has no meaning, and is discarded.
                         fields.number()?;
                         channel.take(fields.string()?.len())?;
                     }
@@ -271,7 +273,7 @@ impl Connection {
                 "ports of this machine are not forwarded to tasks: ssh -R and RemoteForward are not supported",
             );
         }
-        // Also the answer to keepalive@openssh.com.
+        // Also answers keepalive@openssh.com.
         if wants_reply {
             replies.push(vec![message::REQUEST_FAILURE]);
         }
@@ -368,7 +370,7 @@ impl Connection {
                 }
             },
             None => match setup::order(name, fields)? {
-                // A queue that is full has other sizes.
+                // A full queue still contains other orders; this one is refused.
                 Some(order) => channel
                     .orders
                     .as_ref()
@@ -388,7 +390,7 @@ impl Connection {
 }
 
 impl Channel {
-    /// The ends of the channel's task.
+    /// Creates the ends of the channel's task.
     fn connect(&mut self, id: u32, events: mpsc::Sender<Event>) -> (Pipe, FromClient) {
         let (input, from_client) = inbox();
         let (orders, obeyed) = mpsc::channel(QUEUED_ORDERS);
@@ -410,7 +412,7 @@ impl Channel {
         (pipe, client)
     }
 
-    /// Takes bytes from what the client may send.
+    /// Subtracts bytes from the number that the client may send.
     fn take(&mut self, count: usize) -> Result<(), Error> {
         let count = u32::try_from(count).map_err(|_| Error::Packet)?;
         let left = self.accepted.checked_sub(count);

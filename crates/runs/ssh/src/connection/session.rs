@@ -17,10 +17,10 @@ use crate::{BoxRead, BoxWrite, Control, Exit, Host, Request};
 
 /// Buffer size in bytes.
 const PIECE: usize = 32 * 1024;
-/// The exit code of a session that could not be started, or whose end is unknown; that of ssh's own
-/// failures.
+/// The exit code of a session that could not be started, or whose end is unknown. ssh uses the same
+/// code for its own failures.
 const FAILED: u32 = 255;
-/// How long a session whose client has left may take to receive the signal.
+/// The maximum time to send the hangup signal to a session whose client has left.
 const HANGUP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// An order of the client to a running session.
@@ -30,9 +30,9 @@ pub(super) enum Order {
     Signal(String),
 }
 
-/// What the client sends to a channel.
+/// The input of a channel from the client.
 pub(super) struct FromClient {
-    /// Its bytes, up to their end.
+    /// The bytes of the client.
     pub(super) input: Outlet,
     /// Orders to the session.
     pub(super) orders: mpsc::Receiver<Order>,
@@ -66,7 +66,7 @@ pub(super) async fn run(host: Arc<dyn Host>, request: Request, client: FromClien
                 _ = &mut closed => true,
             };
             if is_closed {
-                // As a terminal that is closed: processes that ignore it continue.
+                // Like a closed terminal: processes that ignore the signal continue.
                 let hangup = control.signal("HUP".to_owned());
                 let _ = tokio::time::timeout(HANGUP_TIMEOUT, hangup).await;
             }
@@ -102,7 +102,7 @@ impl Streams {
         pipe: &Pipe,
     ) {
         let has_terminal = self.errors.is_none();
-        // At the same time: a host may carry out orders while it waits for the exit.
+        // Waits for both at the same time: a host may carry out orders while it waits for the exit.
         let finished = async {
             let outputs = copy_output(self.output, self.errors, pipe);
             tokio::join!(outputs, self.exit).1
@@ -131,7 +131,7 @@ impl Streams {
     }
 }
 
-/// Copies the client's bytes to the session. Never ends: the session does.
+/// Copies the client's bytes to the session. Does not return before the session ends.
 async fn copy_input(mut input: Outlet, mut to: BoxWrite, pipe: &Pipe) {
     let mut is_open = true;
     while let Some(bytes) = input.next().await {

@@ -34,7 +34,7 @@ impl Setup {
                 self.terminal = Some(terminal(fields)?);
                 return Ok(Asked::Set);
             }
-            // Before the start: the size of the terminal.
+            // Before the session starts, this changes the size of the terminal in its settings.
             b"window-change" => {
                 let size = (side(&mut fields)?, side(&mut fields)?);
                 return Ok(match &mut self.terminal {
@@ -54,7 +54,7 @@ impl Setup {
         Ok(Asked::Start(Request {
             program,
             variables: std::mem::take(&mut self.variables),
-            // Bytes of files do not pass through a terminal.
+            // Files are not transferred through a terminal.
             terminal: self.terminal.take().filter(|_| is_text),
         }))
     }
@@ -88,7 +88,7 @@ pub(super) fn order(name: &[u8], mut fields: Fields<'_>) -> Result<Option<Order>
     })
 }
 
-/// A length of the terminal. Larger terminals do not exist.
+/// A side of the terminal, limited to `u16::MAX`.
 fn side(fields: &mut Fields<'_>) -> Result<u16, Malformed> {
     Ok(u16::try_from(fields.number()?).unwrap_or(u16::MAX))
 }
@@ -99,7 +99,7 @@ fn terminal(mut fields: Fields<'_>) -> Result<Terminal, Malformed> {
     let pixels = (side(&mut fields)?, side(&mut fields)?);
     let mut encoded = Fields::new(fields.string()?);
     let mut modes = Vec::new();
-    // 0 ends the list, and from 160 on the length of a value is not known.
+    // 0 ends the list. The length of a value is unknown for opcodes from 160 on.
     while let Ok(mode @ 1..160) = encoded.byte() {
         modes.push((mode, encoded.number()?));
     }

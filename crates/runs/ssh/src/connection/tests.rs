@@ -60,7 +60,7 @@ fn confirmed(replies: &Replies) -> Option<u32> {
 async fn channels_that_are_opened_and_closed_do_not_accumulate_tasks() {
     let mut connection = connection();
     for _ in 0..4 * MAX_CHANNELS {
-        // Without a turn of the runtime, no task ends.
+        // Without a yield to the runtime, no task ends.
         let replies = connection.on_message(&open("session")).unwrap();
         if let Some(id) = confirmed(&replies) {
             connection
@@ -115,7 +115,7 @@ async fn a_client_sends_no_more_than_the_window() {
     for _ in 0..WINDOW / MAX_DATA {
         connection.on_message(&data(MAX_DATA as usize)).unwrap();
     }
-    // Messages without bytes are no way around it.
+    // Messages without bytes do not circumvent the limit.
     for _ in 0..10_000 {
         connection.on_message(&data(0)).unwrap();
     }
@@ -125,8 +125,8 @@ async fn a_client_sends_no_more_than_the_window() {
 }
 
 proptest! {
-    /// Any messages are answered or refused; no reply is longer than the message by more than a
-    /// text of the server.
+    /// Any message is answered or refused. A reply is longer than the message by at most one text
+    /// of the server.
     #[test]
     fn any_messages_are_handled_without_a_panic(
         messages in prop::collection::vec(

@@ -1,4 +1,4 @@
-//! How many bytes the client accepts on a channel.
+//! Flow control: the number of bytes that the client accepts on a channel.
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -27,7 +27,7 @@ impl Window {
         Some(())
     }
 
-    /// Waits for a free byte, and takes at most this many. Has one caller at a time.
+    /// Waits for a free byte, and takes at most `most` bytes. Must not be called concurrently.
     pub(super) async fn take(&self, most: usize) -> usize {
         loop {
             {

@@ -12,7 +12,7 @@ const PERMISSIONS: u32 = 4;
 const TIMES: u32 = 8;
 const EXTENDED: u32 = 1 << 31;
 
-/// Attributes, of which a client may give only some.
+/// The attributes of a file. A client may set only some of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Attributes {
     pub(super) size: Option<u64>,
@@ -20,13 +20,13 @@ pub(super) struct Attributes {
     pub(super) owner: Option<(u32, u32)>,
     /// The type of the file and its permissions.
     pub(super) mode: Option<u32>,
-    /// Of the last access and the last change, in seconds.
+    /// The times of the last access and the last change, in seconds.
     pub(super) times: Option<(u32, u32)>,
 }
 
 impl Attributes {
     pub(super) fn of(metadata: &Metadata) -> Self {
-        // The protocol ends in 2106.
+        // The protocol's timestamps end in 2106.
         let seconds = |time: i64| u32::try_from(time.max(0)).unwrap_or(u32::MAX);
         Self {
             size: Some(metadata.len()),

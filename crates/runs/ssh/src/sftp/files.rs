@@ -1,4 +1,4 @@
-//! Operations on files by their paths.
+//! Operations on files by path.
 
 use std::{
     ffi::OsStr,
@@ -31,7 +31,7 @@ const CREATE: u32 = 8;
 const TRUNCATE: u32 = 16;
 const EXCLUSIVE: u32 = 32;
 
-/// The path of a client. An empty path is the folder of the process.
+/// Decodes the path in a request. An empty path is the folder of the process.
 pub(super) fn path(bytes: &[u8]) -> PathBuf {
     match bytes {
         [] => PathBuf::from("."),
@@ -39,7 +39,7 @@ pub(super) fn path(bytes: &[u8]) -> PathBuf {
     }
 }
 
-/// Opens a file. Returns whether writes append to it.
+/// Opens a file. Returns true if writes append to it.
 pub(super) fn open(
     path: &Path,
     flags: u32,
@@ -96,7 +96,7 @@ pub(super) fn set(path: &Path, attributes: &Attributes, follows: bool) -> Result
     Ok(())
 }
 
-/// As [`set`], of an open file.
+/// Like [`set`], but for an open file.
 pub(super) fn set_open(file: &File, attributes: &Attributes) -> Result<(), Problem> {
     if let Some(size) = attributes.size {
         file.set_len(size)?;
@@ -113,7 +113,7 @@ pub(super) fn set_open(file: &File, attributes: &Attributes) -> Result<(), Probl
     Ok(())
 }
 
-/// Renames a file, unless the new name exists: so the protocol requires it.
+/// Renames a file, unless the new name exists, as the protocol requires.
 pub(super) fn rename(from: &Path, to: &Path) -> Result<(), Problem> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),

@@ -1,10 +1,10 @@
-//! The lines of a listing, as those of `ls -l`.
+//! The lines of a listing, in the format of `ls -l`.
 
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::attributes::Attributes;
 
-/// Files that were changed before this many seconds have the year instead of the time.
+/// Files older than this many seconds show the year instead of the time.
 const RECENT: i64 = 182 * 24 * 3600;
 
 /// The line of a file. Owners are numbers, and times are in UTC.

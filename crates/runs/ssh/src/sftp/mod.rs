@@ -26,7 +26,7 @@ const PIECE: usize = 64 << 10;
 /// Serves one client, up to the end of the input.
 ///
 /// # Errors
-/// Those of the streams; the client does not follow the protocol.
+/// Errors of the streams. Also if the client does not follow the protocol.
 pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut server = Server::default();
     let mut received = Vec::new();

@@ -30,7 +30,7 @@ pub(super) enum Status {
     Unsupported = 8,
 }
 
-/// Why a request fails.
+/// The failure of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) status: Status,
@@ -62,7 +62,7 @@ impl From<io::Error> for Problem {
             io::ErrorKind::PermissionDenied => Status::Denied,
             _ => Status::Failure,
         };
-        // Without `(os error 2)`.
+        // Removes ` (os error 2)`.
         let text = error.to_string();
         let text = text.split(" (os error").next().unwrap_or_default();
         Self::new(status, text)
@@ -84,7 +84,7 @@ pub(super) struct Named {
     pub(super) attributes: Attributes,
 }
 
-/// What a request returns.
+/// The result of a request.
 #[derive(Debug)]
 pub(super) enum Content {
     Nothing,
@@ -100,7 +100,7 @@ pub(super) enum Content {
 pub(super) enum Reply {
     /// The version, with the names and versions of extensions.
     Version(&'static [(&'static str, &'static str)]),
-    /// That of the request with this number.
+    /// The reply to the request with this number.
     To(u32, Result<Content, Problem>),
 }
 

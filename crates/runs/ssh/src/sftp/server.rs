@@ -132,7 +132,7 @@ impl Server {
                 let target = fs::read_link(path(fields.string()?))?;
                 return Ok(Content::Names(vec![files::only_path(&target)]));
             }
-            // In OpenSSH's order, which is not that of the specification.
+            // The arguments are in OpenSSH's order, which differs from the specification's.
             request::SYMLINK => {
                 let target = path(fields.string()?);
                 std::os::unix::fs::symlink(target, path(fields.string()?))?;
@@ -184,9 +184,9 @@ fn read(file: &fs::File, offset: u64, length: u32) -> Result<Content, Problem> {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            // What was read is returned; the next read fails.
+            // Returns the bytes that were read; the next read fails.
             Err(_) if filled > 0 => break,
-            // An offset above 2^63 is behind the end of every file.
+            // An offset above 2^63 is after the end of every file.
             Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => break,
             Err(error) => return Err(error.into()),
         }

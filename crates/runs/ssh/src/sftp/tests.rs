@@ -16,7 +16,7 @@ struct Client {
 }
 
 impl Client {
-    /// The type of the reply, and what follows its number.
+    /// The type of the reply, and the bytes after its number.
     fn send(&mut self, kind: u8, fields: impl FnOnce(&mut Vec<u8>)) -> (u8, Vec<u8>) {
         let mut message = vec![kind];
         message.put_number(7);
@@ -212,7 +212,7 @@ fn messages_are_answered_also_if_they_arrive_in_pieces() {
 }
 
 proptest! {
-    /// Without the requests that change files.
+    /// Sends arbitrary messages, except requests that change files.
     #[test]
     fn any_message_is_answered_without_a_panic(
         kind in prop_oneof![0u8..3, 4u8..9, Just(12), Just(16), Just(17), 21u8..],

@@ -80,7 +80,7 @@ impl Opening {
         })
     }
 
-    /// The length of the first packet of the bytes; `None` if there are too few.
+    /// The length of the first packet, or `None` if more bytes are needed.
     pub(super) fn length(&self, number: u32, bytes: &[u8]) -> Result<Option<usize>, Error> {
         let Some(first) = bytes.first_chunk::<LENGTH>() else {
             return Ok(None);

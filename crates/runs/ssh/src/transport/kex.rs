@@ -1,5 +1,5 @@
-//! The exchange of keys: curve25519-sha256 of RFC 8731, with a host key of RFC 8709, and strict
-//! key exchange, which prevents that packets are removed from its beginning.
+//! The exchange of keys: curve25519-sha256 of RFC 8731, with a host key of RFC 8709, and strict key
+//! exchange, which prevents an attacker from removing packets from its beginning.
 
 use ring::{
     agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral},
@@ -21,19 +21,19 @@ use crate::{
 const METHODS: [&str; 2] = ["curve25519-sha256", "curve25519-sha256@libssh.org"];
 const STRICT_CLIENT: &str = "kex-strict-c-v00@openssh.com";
 const STRICT_SERVER: &str = "kex-strict-s-v00@openssh.com";
-/// Clients want one in common, although the ciphers need none.
+/// Clients require a common MAC, although the ciphers do not use one.
 const MACS: &str =
     "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
 const COMPRESSION: &str = "none";
 
-/// What the client and the server agreed on.
+/// The algorithms that the client and the server agreed on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Agreed {
     pub(super) from_client: Suite,
     pub(super) to_client: Suite,
-    /// Whether the client supports strict key exchange.
+    /// True if the client supports strict key exchange.
     pub(super) is_strict: bool,
-    /// Whether the next message is one that the client has guessed wrongly.
+    /// True if the next message is a wrong guess of the client.
     pub(super) skips_guess: bool,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn agree(proposal: &[u8]) -> Result<Agreed, Error> {
     let methods = fields.names()?;
     let host_keys = fields.names()?;
     let ciphers = [fields.names()?, fields.names()?];
-    // The ciphers need none.
+    // The ciphers do not use a MAC.
     let _macs = [fields.string()?, fields.string()?];
     let compressions = [fields.names()?, fields.names()?];
     let _languages = [fields.string()?, fields.string()?];
@@ -105,7 +105,7 @@ pub(super) fn agree(proposal: &[u8]) -> Result<Agreed, Error> {
     })
 }
 
-/// What both sides have sent before, of which the keys are a function.
+/// The earlier messages of both sides, from which the keys are derived.
 pub(super) struct Transcript<'a> {
     pub(super) client_version: &'a [u8],
     pub(super) server_version: &'a [u8],

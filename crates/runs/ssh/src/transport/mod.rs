@@ -36,7 +36,7 @@ pub(crate) mod reason {
 /// The maximum length of the client's version.
 const MAX_VERSION: usize = 255;
 
-/// Why a connection ends.
+/// An error that ends a connection.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -58,16 +58,16 @@ pub enum Error {
     /// The client does not respect a limit.
     #[error("the SSH client does not follow the protocol: {0}")]
     Protocol(&'static str),
-    /// There is no common algorithm.
+    /// The client and the server have no algorithm in common.
     #[error(
         "the SSH client supports no common {what}: it offers {offered}, expected one of {known}; `longshore ssh --config` has the required options"
     )]
     NothingInCommon {
         /// The kind of algorithm, and OpenSSH's option for it.
         what: &'static str,
-        /// Those of the client.
+        /// The client's algorithms.
         offered: String,
-        /// Those of the server.
+        /// The server's algorithms.
         known: String,
     },
     /// A key or a signature is invalid.
@@ -164,7 +164,8 @@ impl<'a> Transport<'a> {
         self.session
     }
 
-    /// Whether messages of the layers above may be sent: during an exchange of keys, they wait.
+    /// Returns true if messages of the layers above may be sent. During an exchange of keys, they
+    /// wait.
     pub(crate) fn may_send(&self) -> bool {
         matches!(self.step, Step::Idle | Step::NewKeys { .. })
     }
@@ -173,7 +174,8 @@ impl<'a> Transport<'a> {
     pub(crate) fn send(&mut self, payload: &[u8]) -> Result<(), Error> {
         self.sealing.seal(self.sent, payload, &mut self.output)?;
         self.sent = match &self.sealing {
-            // Its nonce is the number, which must not repeat. That many packets have 100 TB.
+            // The packet's number is its nonce, which must not repeat. That many packets contain
+            // about 100 TB.
             Sealing::Chacha(_) => self
                 .sent
                 .checked_add(1)
@@ -192,12 +194,12 @@ impl<'a> Transport<'a> {
         let _ = self.send(&message);
     }
 
-    /// As [`Transport::disconnect`], after an error.
+    /// Like [`Transport::disconnect`], but with the reason and the text of an error.
     pub(crate) fn fail(&mut self, error: &Error) {
         self.disconnect(error.reason(), &error.to_string());
     }
 
-    /// The next message of the layers above; `None` if more bytes are needed.
+    /// The next message for the layers above, or `None` if more bytes are needed.
     pub(crate) fn next(&mut self) -> Result<Option<Vec<u8>>, Error> {
         if self.client_version.is_none() && !self.read_version()? {
             return Ok(None);
@@ -244,7 +246,7 @@ impl<'a> Transport<'a> {
         self.send(&proposal)
     }
 
-    /// Handles a message of this layer, and returns others.
+    /// Handles messages of this layer, and returns all others.
     fn handle(&mut self, payload: Vec<u8>) -> Result<Option<Vec<u8>>, Error> {
         let kind = *payload.first().ok_or(Malformed)?;
         match (kind, std::mem::replace(&mut self.step, Step::Idle)) {
@@ -259,7 +261,8 @@ impl<'a> Transport<'a> {
                     self.propose()?;
                 }
                 let agreed = kex::agree(&payload)?;
-                // The first proposals decide, and must be the first messages.
+                // The first proposals decide on strict key exchange, and must be the first
+                // messages.
                 if self.session.is_none() {
                     self.is_strict = agreed.is_strict;
                     if self.is_strict && self.received != 1 {
