@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::{
     net::SocketAddr,
@@ -20,7 +20,7 @@ use crate::{
 /// The maximum number of explanations and lists of objects that are read at the same time.
 const QUERIES: usize = 4;
 
-/// What all requests share.
+/// The state that all requests share.
 pub(crate) struct App {
     pub(crate) cluster: Cluster,
     pub(crate) cluster_name: String,
@@ -72,7 +72,7 @@ impl App {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The surroundings of a page.
+    /// Data for the frame of each page.
     pub(crate) fn frame<'a>(&'a self, session: &'a Session) -> Frame<'a> {
         Frame {
             base: &self.base,

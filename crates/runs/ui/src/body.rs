@@ -51,7 +51,7 @@ fn with_type(status: StatusCode, content_type: &'static str, body: Body) -> Resp
     response
 }
 
-/// What each response says: scripts and styles come only from this server, no other page may
+/// Headers of each response: scripts and styles are loaded only from this server, no other page may
 /// show this page in a frame, and nothing is stored or sent to other sites.
 const SECURITY_HEADERS: &[(&str, &str)] = &[
     (

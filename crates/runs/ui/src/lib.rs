@@ -3,10 +3,10 @@
 //! [`Server::bind`] opens a port of 127.0.0.1, [`Server::links`] creates links with a one-time
 //! token, and [`Server::serve`] answers until its future ends.
 //!
-//! - `access`: who may read and act: hosts, tokens, sessions, origins. Pure.
+//! - `access`: checks of requests: hosts, tokens, sessions, origins. Pure.
 //! - `route` and `text`: paths become values, and values become text. Pure.
 //! - `redact`: removes the contents of Secrets. Pure.
-//! - `view`: what the pages show of a run's pods, its usage and its combinations. Pure.
+//! - `view`: the data that pages show of a run's pods, usage and combinations. Pure.
 //! - `pages`: HTML. Pure.
 //! - `live`: watches the cluster, and sends changed parts of pages.
 //! - `logs`: follows runs, and keeps their last lines for all tabs.
@@ -34,7 +34,7 @@ use longshore_launcher::{RunSummary, explain::Explanation, run_outputs::LocalOut
 
 pub use server::{Error, Links, Server};
 
-/// What the page shows, and how.
+/// The address and the contents of the page.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The port of 127.0.0.1; 0 for any free port.
@@ -45,8 +45,8 @@ pub struct Options {
     pub cluster: String,
     /// The outputs of the runs, if the cluster keeps them on this machine.
     pub outputs: Option<LocalOutputs>,
-    /// True to show all objects of the cluster, not only those of runs: for a cluster that only
-    /// this user has.
+    /// True to show all objects of the cluster, not only objects of runs. Intended for a cluster
+    /// with a single user.
     pub browse: bool,
     /// Completes the commands in explanations with the options for this cluster.
     pub complete: Option<fn(&mut Explanation)>,

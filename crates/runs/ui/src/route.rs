@@ -10,7 +10,7 @@ pub(crate) struct RunKey {
     pub(crate) name: String,
 }
 
-/// What a request asks for.
+/// The parsed route of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// Exchange the token of a link.
@@ -21,7 +21,7 @@ pub(crate) enum Route {
     Unknown,
 }
 
-/// What a request of a session asks for.
+/// The parsed route of a request that needs a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// The list of runs.
@@ -50,13 +50,13 @@ pub(crate) enum Inside {
 /// Something of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Its page.
+    /// The page of the run.
     Page,
     /// Changed parts of its page.
     Events { shown: Option<Shown> },
     /// The lines of its logs. `after` is the ID of the last event that the tab has.
     Logs { after: Option<String> },
-    /// Why it is pending or failed.
+    /// The explanation of a pending or failed run.
     Why,
     /// The last values of its metrics.
     Metrics,
@@ -64,7 +64,7 @@ pub(crate) enum Part {
     Outputs,
     /// A file of its outputs.
     File { task: String, path: String },
-    /// The list of its objects.
+    /// The list of the run's objects.
     Objects,
     /// An object as YAML.
     Object { kind: String, name: String },
@@ -86,7 +86,7 @@ pub(crate) enum Change {
 /// A part of a run's page that is read repeatedly while a tab shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// What its tasks use.
+    /// The resource usage of the run's tasks.
     Usage,
     /// The combinations of a sweep.
     Sweep,

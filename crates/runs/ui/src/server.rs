@@ -21,7 +21,7 @@ use crate::{Options, RemoveRuns, app::App, handlers, live};
 
 /// The maximum number of connections at a time.
 const CONNECTIONS: usize = 256;
-/// How long a connection may take to send the head of a request.
+/// The maximum time that a connection may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum size of the head of a request.
 const HEAD_SIZE: usize = 32 << 10;
@@ -30,7 +30,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// The pause after a failed attempt to accept a connection, such as without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why the page cannot be served.
+/// An error of serving the page.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -89,13 +89,13 @@ impl Server {
         })
     }
 
-    /// Its address.
+    /// The address of the page.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.app.address
     }
 
-    /// Creates links to it.
+    /// Creates links to the page.
     #[must_use]
     pub fn links(&self) -> Links {
         Links(Arc::clone(&self.app))
@@ -115,7 +115,7 @@ async fn serve(server: Server) {
         watching,
     } = server;
     let free = Arc::new(Semaphore::new(CONNECTIONS));
-    // Dropping it ends all connections.
+    // Dropping the set ends all connections.
     let mut tasks = JoinSet::new();
     tasks.spawn(watching);
     let mut sweeps = interval(SWEEP_INTERVAL);

@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-/// A duration in one or two units: `<1s`, `4s`, `3m12s`, `2h5m`, `3d4h`. Kubernetes' times are whole
-/// seconds.
+/// A duration in one or two units: `<1s`, `4s`, `3m12s`, `2h5m`, `3d4h`. Kubernetes' times are
+/// whole seconds.
 pub(crate) fn span(milliseconds: i64) -> String {
     let seconds = milliseconds.max(0) / 1000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);

@@ -1,7 +1,7 @@
 //! Decides which requests are answered. Pure.
 //!
-//! A web page, another user of the machine, or a program that found the port must neither read
-//! nor act. Therefore:
+//! Web pages, other users of the machine, and other programs that know the port must not be able to
+//! read or change anything. Therefore:
 //!
 //! - The `Host` is 127.0.0.1 and the port. A name that an attacker's DNS server resolves to
 //!   127.0.0.1 is refused.
@@ -28,7 +28,7 @@ pub(crate) const CSRF_HEADER: &str = "x-longshore-token";
 /// The name of the session's cookie.
 const COOKIE: &str = "longshore-ui";
 
-/// Why a request is refused.
+/// The reason for the refusal of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The `Host` is not the page's address.
@@ -37,7 +37,7 @@ pub(crate) enum Refusal {
     Method,
     /// Another site caused the request.
     CrossSite,
-    /// There is no session.
+    /// The request has no valid session.
     NoSession,
     /// The link's token is unknown, was used, or has expired.
     Link,
@@ -130,7 +130,7 @@ pub(crate) fn check(
     Ok(session)
 }
 
-/// Refuses requests of which the browser says that another site caused them.
+/// Refuses requests that another site has caused, according to the browser's `Sec-Fetch-Site`.
 fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
     match headers.get("sec-fetch-site") {
         None => Ok(()),

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
-/// How long a link is valid.
+/// The lifetime of a link.
 pub(crate) const LINK_LIFETIME: Duration = Duration::from_secs(300);
-/// How long a session is valid.
+/// The lifetime of a session.
 pub(crate) const SESSION_LIFETIME: Duration = Duration::from_secs(24 * 3600);
 /// The maximum number of sessions and of links. The oldest are removed first.
 const MOST: usize = 32;

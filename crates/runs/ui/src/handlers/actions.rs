@@ -16,7 +16,7 @@ use crate::{
     route::{RunKey, run_path},
 };
 
-/// How long a new run may take to be in the list of runs.
+/// The maximum time to wait until a new run appears in the list of runs.
 const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn done(result: Result<(), String>) -> Response<Body> {

@@ -23,7 +23,8 @@ fn unavailable(app: &App, session: &Session, status: StatusCode, message: &str) 
     html(status, page)
 }
 
-/// Other clusters have their own tools, and objects that do not concern runs.
+/// Refuses the request unless the cluster is an embedded one: other clusters have their own tools,
+/// and objects that are not related to runs.
 fn refused(app: &App, session: &Session) -> Option<Response<Body>> {
     let message = "This page shows the objects of the embedded cluster only.";
     (!app.browse).then(|| unavailable(app, session, StatusCode::NOT_FOUND, message))
@@ -75,7 +76,7 @@ fn placed(view: View<Any>, namespace: Option<&str>) -> Result<View<Any>, Error> 
     }
 }
 
-/// The kinds of the cluster: the built-in kinds, and those of CustomResourceDefinitions.
+/// The names of the cluster's kinds, built-in and from CustomResourceDefinitions.
 async fn kinds(cluster: &Cluster) -> Vec<String> {
     let mut kinds: Vec<String> = kind::BUILTIN
         .iter()

@@ -22,7 +22,7 @@ const LARGEST_STORED: u64 = 4 << 30;
 /// The name of the temporary file.
 const TEMPORARY: &str = "file";
 
-/// Sends a file, as a download whatever its content is.
+/// Sends a file as a download, regardless of its type.
 pub(super) async fn download(
     app: &App,
     run: &RunSummary,

@@ -23,10 +23,10 @@ use crate::{
     route::{self, Change, Inside, Part, Route, RunKey},
 };
 
-/// How long the first page waits for the list of runs.
+/// The maximum time that the first page waits for the list of runs.
 const FIRST_LIST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Answers a request. The bodies of requests are not read: no route has one.
+/// Answers a request. The bodies of requests are not read, because no route needs one.
 pub(crate) async fn respond(app: &Arc<App>, request: &Request<Incoming>) -> Response<Body> {
     let response = answer(app, request.method(), request.uri(), request.headers()).await;
     secured(response.unwrap_or_else(refuse))

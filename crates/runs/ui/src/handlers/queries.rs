@@ -21,7 +21,7 @@ use crate::{
     route::run_path,
 };
 
-/// A part that says why something cannot be shown.
+/// A part that shows an error.
 pub(super) fn problem(message: &str) -> Response<Body> {
     html(StatusCode::OK, pages::problem(message))
 }
@@ -85,13 +85,13 @@ pub(super) async fn stored(
         ));
     }
     let now = Timestamp::now();
-    // There is no claim.
+    // Volume claims cannot be read here.
     let unreadable = async |_: String| Err(OutputsError::NotKept);
     let found = RunFiles::find(None, cluster, &run.run, choice, now, unreadable);
     found.await.map_err(|error| error.to_string())
 }
 
-/// What the tasks of a run use.
+/// The resource usage of a run's tasks.
 pub(super) async fn usage(app: &App, run: &RunSummary) -> Markup {
     let _permit = app.queries.acquire().await;
     match usage::of_run(&app.cluster, &run.run, Detail::Series).await {

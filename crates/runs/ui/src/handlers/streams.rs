@@ -20,7 +20,7 @@ use crate::{
 };
 
 const EVENTS: &str = "text/event-stream";
-/// How often the timeline of a run is rendered, whose last bars grow.
+/// The interval at which the timeline of a run is rendered, because its last bars grow.
 const TIMELINE_INTERVAL: Duration = Duration::from_secs(2);
 
 fn part(id: &'static str, html: Markup) -> PagePart {
@@ -50,7 +50,7 @@ pub(super) fn runs(app: &Arc<App>, session: &Session) -> Response<Body> {
     streamed(EVENTS, part_events(app.feed.clone(), None, render))
 }
 
-/// The changes of a run, and those of a part that is read repeatedly.
+/// The changes of a run, and of a part that is read repeatedly.
 pub(super) fn run(
     app: &Arc<App>,
     session: &Session,

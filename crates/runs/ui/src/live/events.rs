@@ -26,16 +26,15 @@ pub(crate) enum Parts {
 struct Tab<F> {
     feed: Feed,
     render: F,
-    /// How often the page is rendered again, even without changes.
+    /// The interval at which the page is rendered even without changes.
     interval: Option<Duration>,
     sent: HashMap<&'static str, String>,
     is_first: bool,
     is_over: bool,
 }
 
-/// The events of a tab: one per change, with the parts that have changed. `render` is called
-/// when the previous event was accepted by the connection, and gets whether nothing but the
-/// time has changed.
+/// The events of a tab: one for each change, with the changed parts. `render` is called when the
+/// connection has accepted the previous event. Its argument is true if only the time has changed.
 pub(crate) fn part_events(
     feed: Feed,
     interval: Option<Duration>,

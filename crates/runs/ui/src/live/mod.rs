@@ -46,7 +46,7 @@ pub(crate) struct Snapshot {
     /// The runs, newest first.
     pub(crate) runs: Arc<Vec<RunSummary>>,
     pods: Option<RunPods>,
-    /// Whether the cluster responds.
+    /// The state of the connection to the cluster.
     pub(crate) reachability: Reachability,
     /// True if the runs were listed at least once.
     pub(crate) is_loaded: bool,
@@ -186,7 +186,8 @@ async fn publish_all(
     }
 }
 
-/// Whether the cluster responds: watches reconnect without a report. Returns why it does not.
+/// Checks that the cluster responds, because watches reconnect without a report. Returns the
+/// problem if it does not.
 async fn check(cluster: &Cluster, namespace: Option<&str>) -> Option<String> {
     let namespace = namespace.unwrap_or(cluster.default_namespace());
     let mut timing = longshore_client::Timing::default();
@@ -201,8 +202,8 @@ async fn check(cluster: &Cluster, namespace: Option<&str>) -> Option<String> {
     }
 }
 
-/// Returns true if an error says that the cluster is not available, and not that the request is
-/// refused.
+/// Returns true if an error means that the cluster is unavailable, and not that it refuses the
+/// request.
 fn is_outage(error: &longshore_client::Error) -> bool {
     error.is_unreachable() || error.is_timeout() || error.code().is_some_and(|code| code >= 500)
 }

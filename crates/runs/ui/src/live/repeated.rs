@@ -1,4 +1,4 @@
-//! Server-sent events with a part of a page that the cluster is asked for repeatedly.
+//! Server-sent events with a part of a page that is queried repeatedly.
 
 use std::{io, time::Duration};
 
@@ -29,8 +29,8 @@ struct Repeated<F> {
     ended: Option<Vec<RunSummary>>,
 }
 
-/// The events of a tab with a part that `read` renders: at once, and again while the run or
-/// another run of its sweep is active. They end when the run is removed.
+/// The events of a tab with a part that `read` renders, first immediately, and then repeatedly
+/// while the run or another run of its sweep is active. The stream ends when the run is removed.
 pub(crate) fn repeated_events(
     feed: Feed,
     key: RunKey,

@@ -12,8 +12,8 @@ use serde::Serialize;
 /// A longer line is cut, so that a page can show it.
 const LONGEST_LINE: usize = 16 << 10;
 
-/// A line: the position of its task in `tasks`, its time in milliseconds, its text, and whether
-/// it reports missing lines.
+/// A line: the index of its task in `tasks`, its time in milliseconds, its text, and true if it
+/// reports missing lines.
 #[derive(Debug, Serialize)]
 struct Line(usize, Option<i64>, String, bool);
 
@@ -37,7 +37,7 @@ impl Chunk {
         self.lines.len()
     }
 
-    /// Adds a line. Only colours remain of its control sequences.
+    /// Adds a line. Of its control sequences, only colours are kept.
     pub(super) fn add(&mut self, line: &LogLine) {
         let task = match &line.container {
             Some(container) => format!("{} {container}", line.task),

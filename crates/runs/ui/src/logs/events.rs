@@ -40,7 +40,7 @@ pub(crate) fn log_events(
     let tab = Tab {
         changes,
         position: known.unwrap_or(0),
-        // Lines of another numbering, which the tab has, come again.
+        // If the numbering has changed, the tab receives all lines again.
         first: known
             .is_none()
             .then(|| "event: reset\ndata: {}\n\n".to_owned()),
@@ -59,7 +59,7 @@ impl Tab {
             return Some(first.into());
         }
         loop {
-            // Before the ring is read, so that no change is missed.
+            // Must precede the read of the ring, so that no change is missed.
             let state = self.changes.borrow_and_update().clone();
             if let Next::Lines {
                 json,
@@ -87,7 +87,7 @@ impl Tab {
             }
             match timeout(HEARTBEAT, self.changes.changed()).await {
                 Ok(Ok(())) => {}
-                // The worker has ended without a word.
+                // The worker has ended without a final state.
                 Ok(Err(_)) => return None,
                 Err(_) => return Some(":\n\n".into()),
             }
@@ -155,7 +155,7 @@ mod tests {
             first.starts_with("id: 7-1\ndata: {") && first.contains("\"a\""),
             "{first}"
         );
-        // It does not read while many lines arrive.
+        // A tab that does not read while many lines arrive loses lines.
         for number in 0..10 {
             feed.add(&chunk(&number.to_string()));
         }

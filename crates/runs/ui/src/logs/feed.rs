@@ -23,14 +23,15 @@ use super::{
     ring::{Next, Ring},
 };
 
-/// How long tasks may wait before they start: the page does not give up a run.
+/// The maximum time to wait for tasks to start. It is a year, so that the page never gives up a
+/// run.
 const START_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The maximum number of lines that are encoded together.
 const CHUNK_LINES: usize = 1000;
 
 /// The maximum time to wait for lines that exist already, before lines are shown.
 const HISTORY_TIMEOUT: Duration = Duration::from_secs(3);
-/// They have arrived when there was no further line for this time.
+/// The existing lines are complete if no further line has arrived for this time.
 const HISTORY_QUIET: Duration = Duration::from_millis(500);
 
 /// The state of a followed run.
@@ -85,7 +86,7 @@ impl LogFeed {
         })
     }
 
-    /// A feed of a test, which adds lines by itself.
+    /// A feed for tests, which add the lines themselves.
     #[cfg(test)]
     pub(super) fn of_test(limits: super::ring::Limits) -> (Arc<Self>, watch::Sender<State>) {
         let (sender, changes) = watch::channel(State::Open);

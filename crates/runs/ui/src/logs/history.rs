@@ -8,7 +8,7 @@ use longshore_launcher::follow::{LogGap, LogLine};
 
 use super::chunk::Chunk;
 
-/// The limits of what is ordered. Further lines follow as they arrive.
+/// The limits of the ordered lines. Further lines follow as they arrive.
 const MOST_LINES: usize = 200_000;
 const MOST_BYTES: usize = 32 << 20;
 

@@ -24,7 +24,7 @@ use feed::LogFeed;
 
 use crate::route::RunKey;
 
-/// How long the lines of a run are kept that no tab shows.
+/// The time for which the lines of a run are kept after the last tab was closed.
 const KEEP: Duration = Duration::from_secs(60);
 /// The maximum number of runs whose lines are kept, unless tabs show more.
 const MOST_FEEDS: usize = 4;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::chunk::Chunk;
 
-/// The memory that a chunk needs beside its text.
+/// The memory that a chunk needs in addition to its text, in bytes.
 const OVERHEAD: usize = 128;
 
 /// The limits of a ring.
@@ -45,13 +45,13 @@ pub(super) struct Ring {
 /// The next lines of a tab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// There are none yet.
+    /// No further lines have arrived yet.
     Nothing,
     /// Some lines, after `dropped` lines that are not kept any more.
     Lines {
         json: Bytes,
         dropped: u64,
-        /// The position after them.
+        /// The position after these lines.
         next: u64,
     },
 }
@@ -178,7 +178,7 @@ mod tests {
         }
         assert!(ring.bytes <= 4096);
         assert!(ring.chunks.len() < 30);
-        // The newest lines are always kept, whatever their size.
+        // The newest lines are always kept, regardless of their size.
         ring.add(&chunk(1000));
         assert_eq!(ring.kept(), 1000);
         assert_eq!(position(&ring.read(0)), (1000, 2000));

@@ -15,7 +15,7 @@ const MOST_NAMESPACES: usize = 50;
 /// The maximum number of events.
 const MOST_EVENTS: usize = 100;
 
-/// What a list shows.
+/// The selection that a list shows.
 #[derive(Debug)]
 pub(crate) struct Selected<'a> {
     /// The kind, as `jobs.batch`.
@@ -209,7 +209,7 @@ fn event_table(events: &[EventView]) -> Markup {
     }
 }
 
-/// Why an object or its page cannot be shown.
+/// Page that reports why an object or its page cannot be shown.
 pub(crate) fn unavailable(frame: Frame<'_>, status: &Markup, message: &str) -> Markup {
     let main = html! { h1 { "Objects" } p.notice { (message) } };
     frame.page("Objects", "none", "events", status, &main)

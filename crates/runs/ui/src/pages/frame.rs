@@ -1,10 +1,10 @@
-//! What all pages have in common.
+//! The parts that all pages have in common.
 
 use maud::{DOCTYPE, Markup, html};
 
 use crate::access::Refusal;
 
-/// The surroundings of a page.
+/// Data for the frame of each page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {
     /// The random path of the pages.

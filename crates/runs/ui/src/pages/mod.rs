@@ -41,18 +41,18 @@ use crate::text;
 pub(crate) struct PagePart {
     /// The ID of its element.
     pub(crate) id: &'static str,
-    /// Its new content.
+    /// The new content of the element.
     pub(crate) html: String,
 }
 
-/// Whether the cluster responds.
+/// The state of the connection to the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reachability {
     /// The first request has not been answered yet.
     Connecting,
-    /// It does.
+    /// The cluster responds.
     Reachable,
-    /// It does not, for this reason, since this time.
+    /// The cluster has not responded since this time, for this reason.
     Away(String, Timestamp),
 }
 

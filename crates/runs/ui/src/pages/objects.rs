@@ -10,7 +10,7 @@ use crate::route::encoded;
 /// The maximum number of objects of a kind.
 const MOST_OBJECTS: usize = 500;
 
-/// The list. `path` is that of the run's page.
+/// The list. `path` is the path of the run's page.
 pub(crate) fn objects(path: &str, found: &RunObjects) -> Markup {
     let of_kind = |kind: &str| {
         let objects = found.objects.iter();

@@ -11,7 +11,7 @@ const MOST_FILES: usize = 2000;
 /// The maximum number of files of a task that were left out in the list.
 const MOST_LEFT_OUT: usize = 20;
 
-/// The list. `path` is that of the run's page, and `problems` says what is missing.
+/// The list. `path` is the path of the run's page, and `problems` lists missing outputs.
 pub(crate) fn outputs(path: &str, tasks: &[Manifest], problems: &[String]) -> Markup {
     let files: Vec<(&Manifest, &OutputFile)> = tasks
         .iter()
@@ -61,7 +61,7 @@ fn row(path: &str, task: &Manifest, file: &OutputFile) -> Markup {
     }
 }
 
-/// What is to know about the files of a task.
+/// Remarks on incomplete or excluded files of a task.
 fn remarks(task: &Manifest) -> Markup {
     let name = task.task();
     html! {
@@ -77,7 +77,7 @@ fn remarks(task: &Manifest) -> Markup {
     }
 }
 
-/// Why something cannot be shown.
+/// A notice with an error.
 pub(crate) fn problem(message: &str) -> Markup {
     html! { p.notice { (with_code(message)) } }
 }

@@ -21,7 +21,7 @@ const MOST_PROBLEMS: usize = 10;
 /// The maximum number of characters of a value in a cell, and next to an axis.
 const LONGEST_CELL: usize = 40;
 const LONGEST_LABEL: usize = 14;
-/// The place of the axes in the drawing.
+/// The position of the axes in the drawing.
 const TOP: f64 = 40.0;
 const HEIGHT: f64 = 220.0;
 const SIDE: f64 = 70.0;
@@ -242,7 +242,7 @@ fn axis_of(axis: &Axis, place: usize, x: f64) -> Markup {
         ),
     };
     let between: &[String] = match &axis.scale {
-        // Labels need room.
+        // Labels need space.
         Scale::Texts(texts) if texts.len() <= 12 => {
             texts.get(1..texts.len() - 1).unwrap_or_default()
         }

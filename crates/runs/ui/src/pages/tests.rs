@@ -1,4 +1,4 @@
-//! Tests of pages: what users and tasks write is never HTML.
+//! Tests of pages: texts of users and tasks are never interpreted as HTML.
 #![allow(clippy::unwrap_used)]
 
 use longshore_launcher::{

@@ -1,4 +1,4 @@
-//! Charts and a table of what the tasks of a run use.
+//! Charts and a table of the resource usage of a run's tasks.
 
 use jiff::Timestamp;
 use longshore_launcher::usage::{RunUsage, TaskUsage};
@@ -17,7 +17,7 @@ const MOST_PROBLEMS: usize = 10;
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 200.0;
 
-/// What the tasks of a run use, which is updated.
+/// The resource usage of a run's tasks, which is updated.
 pub(crate) fn usage(found: &RunUsage) -> Markup {
     let series: Vec<Series> = found.tasks.iter().filter_map(Series::of).collect();
     let charts = charts(&series);
@@ -246,7 +246,7 @@ mod tests {
         );
         assert_eq!(path(&steps[..1], 2.0, true), "M0.0 200V100.0H500.0V200Z");
         assert_eq!(path(&[], 1.0, true), "");
-        // Values beyond the axis stay on it.
+        // Values beyond the axis are drawn at its end.
         assert_eq!(path(&[step(-1.0, 9.0, 9.0)], 1.0, false), "M0.0 0.0H1000.0");
     }
 

@@ -1,4 +1,4 @@
-//! Why a run is pending or failed.
+//! The explanation of a pending or failed run.
 
 use longshore_launcher::why::{State, Why};
 use maud::{Markup, html};

@@ -26,7 +26,7 @@ pub(crate) struct Axis {
     pub(crate) positions: Vec<Option<u32>>,
 }
 
-/// What an axis shows.
+/// The values of an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Scale {
     /// Numbers between two, as they are written.
@@ -37,8 +37,8 @@ pub(crate) enum Scale {
     Texts(Vec<String>),
 }
 
-/// The axes of combinations: those of the parameters and the first metrics. Returns also the
-/// number of parameters and metrics without an axis.
+/// The axes of the parameters and of the first metrics. Also returns the number of parameters and
+/// metrics without an axis.
 pub(crate) fn axes(parameters: &[String], metrics: &[String], rows: &[&Row]) -> (Vec<Axis>, usize) {
     let mut axes = Vec::new();
     for (place, name) in parameters.iter().enumerate().take(MOST_PARAMETERS) {
@@ -90,7 +90,7 @@ fn of_texts(name: &str, values: Vec<Option<&str>>) -> Option<Axis> {
     })
 }
 
-/// The axis of numbers with their texts. `None` if there are none.
+/// The axis of numbers with their texts. `None` without numbers.
 fn of_numbers(name: &str, is_metric: bool, values: Vec<Option<(f64, String)>>) -> Option<Axis> {
     let known = || values.iter().flatten();
     let (low, low_text) = known().min_by(|one, other| one.0.total_cmp(&other.0))?;

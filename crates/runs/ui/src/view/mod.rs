@@ -1,5 +1,5 @@
-//! What the pages show of a run: the state and the timeline of each task, the series of its usage,
-//! and the axes of a sweep. Pure.
+//! Data of a run for pages: the state and the timeline of each task, the series of its usage, and
+//! the axes of a sweep. Pure.
 
 mod axes;
 mod pod;
@@ -21,15 +21,15 @@ const MOST_TASKS: u32 = 2000;
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskState {
-    /// It has no pod yet, or its pod waits for a node.
+    /// The task has no pod yet, or its pod waits for a node.
     Pending,
-    /// Its pod has a node, which pulls images and prepares volumes.
+    /// The pod has a node, which pulls images and prepares volumes.
     Pulling,
-    /// Its command runs.
+    /// The command runs.
     Running,
-    /// Its command succeeded.
+    /// The command succeeded.
     Succeeded,
-    /// Its command failed.
+    /// The command failed.
     Failed,
     /// The run ended, and the task has no pod any more.
     Gone,
@@ -54,7 +54,7 @@ impl TaskState {
 pub(crate) struct TaskView {
     pub(crate) index: u32,
     pub(crate) state: TaskState,
-    /// Its pods, oldest first.
+    /// The pods of the task, oldest first.
     pub(crate) attempts: Vec<TaskAttempt>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn tasks(
             let attempts = by_task.get(&(role.name.clone(), index));
             let mut attempts = attempts.cloned().unwrap_or_default();
             attempts.sort_by(|a, b| (a.created, &a.pod).cmp(&(b.created, &b.pod)));
-            // As for the run: the newest pod decides, unless one has succeeded.
+            // The same rule as for the run: the newest pod decides, unless one has succeeded.
             let mut succeeded = attempts.iter().map(|attempt| attempt.state);
             let succeeded = succeeded.find(|state| *state == TaskState::Succeeded);
             let last = attempts.last().map(|attempt| attempt.state);

@@ -17,14 +17,14 @@ pub(crate) struct TaskAttempt {
     pub(crate) node: String,
     pub(crate) state: TaskState,
     pub(crate) exit_code: Option<i32>,
-    /// Why a container does not run, or has ended.
+    /// The reason why a container does not run, or has ended.
     pub(crate) reason: Option<String>,
     pub(crate) created: Option<Timestamp>,
-    /// When it was bound to a node.
+    /// The time when the pod was bound to a node.
     pub(crate) scheduled: Option<Timestamp>,
-    /// When its command started.
+    /// The time when the command started.
     pub(crate) started: Option<Timestamp>,
-    /// When its command ended.
+    /// The time when the command ended.
     pub(crate) finished: Option<Timestamp>,
 }
 

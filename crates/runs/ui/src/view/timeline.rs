@@ -34,10 +34,10 @@ impl Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bar {
     pub(crate) stage: Stage,
-    /// Its begin and length, in parts of [`AXIS`].
+    /// The begin and the length of the bar, in parts of [`AXIS`].
     pub(crate) at: i64,
     pub(crate) length: i64,
-    /// Its duration.
+    /// The duration of the stage.
     pub(crate) milliseconds: i64,
 }
 

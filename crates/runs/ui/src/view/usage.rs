@@ -8,7 +8,7 @@ pub(crate) const MOST_LINES: usize = 12;
 const SLOTS: u32 = 120;
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What is measured.
+/// A measured resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Cores.
@@ -31,12 +31,12 @@ impl Measure {
     }
 }
 
-/// What a task used over time.
+/// The resource usage of a task over time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     /// The task, as `worker/0`.
     pub(crate) task: String,
-    /// When the first measurement was made, in seconds since 1970.
+    /// The time of the first measurement, in seconds since 1970.
     pub(crate) start: i64,
     /// The time between two points in seconds.
     pub(crate) interval: u32,
@@ -59,7 +59,7 @@ impl Series {
         Some(Self {
             task: usage.task.to_string(),
             start: record.start,
-            // What a task writes is untrusted: an interval of a year is none.
+            // The text of a task is untrusted, so the interval is limited to a year.
             interval: u32::try_from(record.interval).ok()?.clamp(1, 31_536_000),
             points: points.collect(),
         })

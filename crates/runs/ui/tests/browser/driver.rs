@@ -43,7 +43,7 @@ impl Drop for Driver {
 }
 
 impl Driver {
-    /// Whether the browser and its driver are installed.
+    /// Returns true if the browser and its driver are installed.
     pub(crate) fn is_installed() -> bool {
         [driver(), browser()].iter().all(|program| {
             let mut command = Command::new(program);
@@ -156,7 +156,7 @@ impl Driver {
         self.request("POST", "/execute/sync", Some(&body))
     }
 
-    /// The result of a script, or nothing if it fails.
+    /// The result of a script, or `None` if it fails.
     pub(crate) fn try_script(&self, script: &str) -> Option<Value> {
         let body = json!({"script": script, "args": []});
         let result = self.try_request("POST", "/execute/sync", Some(&body));
@@ -292,7 +292,7 @@ impl Driver {
         let errors = entries.filter(|entry| entry["level"] == "SEVERE");
         errors
             .map(|entry| entry["message"].as_str().unwrap().to_owned())
-            // Browsers ask for it outside the pages.
+            // Browsers request the icon independently of the pages.
             .filter(|message| !message.contains("favicon.ico"))
             .collect()
     }

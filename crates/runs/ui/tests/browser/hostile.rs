@@ -1,5 +1,5 @@
-//! Texts of others in the page: notes, commands, names of roles and parameters, statuses, events and
-//! log lines. Whatever they are, the browser shows them as text.
+//! Texts of other users in the page: notes, commands, names of roles and parameters, statuses,
+//! events and log lines. The browser must show all of them as text.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use longshore_client::Patch;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{driver::Driver, fixture::Fixture, pages::blocking};
 
-/// Texts that would be something else where they are not escaped. Each that is executed sets
+/// Texts with a special meaning where they are not escaped. Each text that is executed sets
 /// `window.pwned`.
 const HOSTILE: [&str; 32] = [
     "<script>window.pwned=1</script>",
@@ -49,7 +49,7 @@ fn name(number: usize) -> String {
     format!("evil-{number}")
 }
 
-/// Fails the test if a text of others is more than text.
+/// Fails the test if such a text was interpreted as more than text.
 #[track_caller]
 fn assert_only_text(browser: &Driver, place: &str) {
     let found = browser.script(

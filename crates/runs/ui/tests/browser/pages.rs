@@ -1,4 +1,4 @@
-//! What a user sees and does.
+//! The page as a user sees and operates it.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn a_run_is_followed_from_the_list_to_its_lines() {
         browser.wait_text("table.runs", "digits-x7k2p");
         browser.wait_text("table.runs", "succeeded");
         browser.picture("list-light");
-        // The list by keys: the next run, and Enter.
+        // Moves in the list with keys: the next run, and Enter.
         browser.keys("j");
         browser.wait("return document.activeElement.textContent === 'digits-x7k2p'");
         browser.keys("\u{e007}");
@@ -107,7 +107,7 @@ const COUNT_FRAMES: &str = "
         requestAnimationFrame(frame);
     })();";
 
-/// Whether the first element is at the top of the box.
+/// Script that returns true if the first element is at the top of the box.
 const FIRST_LINE_IS_VISIBLE: &str = "
     const box = document.getElementById('lines').getBoundingClientRect();
     const line = document.querySelector('#rows .line').getBoundingClientRect();
@@ -203,7 +203,8 @@ async fn pages_fit_into_small_windows_and_have_two_themes() {
     .await;
 }
 
-/// Adds 1.2 million lines to the store of a tab, searches in them, and returns what it has then.
+/// Adds 1.2 million lines to the store of a tab, searches in them, and returns the state of the
+/// store.
 const MILLION: &str = "
     const base = document.body.dataset.base;
     const { Lines } = await import(base + 'assets/lines.js');

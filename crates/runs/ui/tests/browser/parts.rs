@@ -6,7 +6,7 @@ use crate::{driver::Driver, fixture::Fixture, pages::blocking};
 
 const FITS: &str = "return document.documentElement.scrollWidth <= window.innerWidth";
 
-/// Whether no range is selected.
+/// Script that returns true if no range is selected.
 const ALL: &str = "return document.getElementById('combinations').textContent === '4 combinations'";
 
 /// Takes pictures of a page in two sizes and themes, and checks that it fits.
@@ -94,7 +94,7 @@ async fn a_sweep_is_sorted_selected_and_run_again() {
         assert_eq!(first("td:nth-child(2)"), "0.1");
 
         pictures(&browser, "sweep");
-        // A range by keys: the upper half of the parameter, then its size.
+        // Selects a range with keys: the upper half of the parameter, then its size.
         browser.script("document.querySelector('g.axis .brush').focus()");
         browser.keys("\u{e013}");
         browser.wait_text("#combinations", "2 of 4 combinations");

@@ -99,12 +99,12 @@ impl Fixture {
         Self::on(longshore_embedded::start_server().await.unwrap()).await
     }
 
-    /// On this cluster.
+    /// Uses the given cluster.
     pub(crate) async fn on(embedded: EmbeddedCluster) -> Self {
         Self::with(embedded, |_| ()).await
     }
 
-    /// On this cluster, with other options of the page.
+    /// Uses the given cluster, and other options of the page.
     pub(crate) async fn with(embedded: EmbeddedCluster, change: impl FnOnce(&mut Options)) -> Self {
         let cluster = embedded.cluster();
         let removed: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -291,7 +291,8 @@ impl Browser {
         let cookie = ("cookie", self.cookie.as_str());
         let mut stream = connect(self.address, "GET", &path, &[cookie]).await;
         let (mut text, mut piece) = (String::new(), vec![0; 1 << 16]);
-        // The page sends comments when it has nothing to send, so the time limit is of the whole.
+        // The page sends comments when nothing has changed, so the time limit applies to the whole
+        // read.
         let end = tokio::time::Instant::now() + TIMEOUT;
         while !wanted.iter().all(|part| text.contains(part)) {
             let count = timeout_at(end, stream.read(&mut piece)).await;

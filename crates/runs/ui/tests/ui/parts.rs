@@ -47,7 +47,7 @@ async fn a_sweep_is_shown_and_its_failed_combinations_are_run_again() {
     let events = browser.events(&path, &wanted).await;
     assert!(events.contains(r#""id":"sweep""#), "{events}");
 
-    // As for all changes, the token of the page is needed.
+    // Like every change, a retry needs the token of the page.
     let path = format!("{}{page}/retry", browser.base);
     let cookie = ("cookie", browser.cookie.as_str());
     let refused = crate::fixture::request(browser.address, "POST", &path, &[cookie]).await;

@@ -37,7 +37,7 @@ async fn a_run_is_shown_live_with_its_tasks_and_logs() {
     assert_eq!(logs.matches("hello").count(), 3, "{logs}");
     assert_eq!(logs.matches("<b>bold</b>").count(), 3, "{logs}");
 
-    // The next tab gets the same lines, and one that has them all gets no more.
+    // The next tab gets the same lines, and a tab that has all lines gets no more.
     let again = browser
         .events(&format!("{page}/logs"), &["event: end"])
         .await;

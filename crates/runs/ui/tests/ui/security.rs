@@ -1,4 +1,4 @@
-//! Who may read and act, with raw requests.
+//! Access control, tested with raw requests.
 
 use crate::fixture::{Fixture, request};
 
@@ -33,7 +33,7 @@ async fn a_link_works_once() {
     let link = fixture.links.create();
     let path = link.split_once("/open").unwrap().1;
     let path = format!("/open{path}");
-    // Neither of these uses the token.
+    // Neither of these requests uses the token.
     let answer = request(fixture.address, "HEAD", &path, &[]).await;
     assert_eq!(answer.status, 405);
     let answer = request(fixture.address, "POST", &path, &[("content-length", "0")]).await;
@@ -65,7 +65,7 @@ async fn names_that_resolve_to_loopback_are_refused() {
         let answer = request(fixture.address, "GET", &browser.base, &headers).await;
         assert_eq!(answer.status, 421, "{host}");
     }
-    // A link is not used up by such a request.
+    // Such a request does not use up the link.
     let link = fixture.links.create();
     let path = link.split_at(link.find("/open").unwrap()).1;
     let host = [("host", "evil.example")];
