@@ -28,7 +28,7 @@ const KNOWN: [&str; 9] = [
     "tar_path",
 ];
 
-/// The arguments of a config's orchestrator backend. Those that are not given are `None` or empty.
+/// The arguments of a config's orchestrator backend. Missing arguments are `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BackendArgs {
     /// The image.
@@ -41,7 +41,7 @@ pub struct BackendArgs {
     pub extra_annotations: BTreeMap<String, String>,
     /// The namespace.
     pub namespace: Option<String>,
-    /// When the image is pulled.
+    /// The policy for pulling the image.
     pub image_pull_policy: Option<String>,
     /// The kubeconfig.
     pub kubernetes_config_path: Option<PathBuf>,
@@ -50,8 +50,8 @@ pub struct BackendArgs {
 }
 
 impl BackendArgs {
-    /// The arguments in a config. A config without a backend, or with the one that runs pipelines in
-    /// the current process, has none.
+    /// Reads the arguments in a config. The result is empty if the config has no backend, or the
+    /// one that runs pipelines in the current process.
     ///
     /// # Errors
     /// [`ZenmlError::Backend`] if the class does not run pipelines on Kubernetes;
@@ -97,8 +97,8 @@ impl BackendArgs {
         })
     }
 
-    /// The backend with these arguments. The image and the namespace of the settings are used if the
-    /// arguments have none.
+    /// Creates the backend with these arguments. The image and the namespace of the settings are
+    /// used if the arguments have none.
     ///
     /// # Errors
     /// [`ZenmlError::ImagePullPolicy`].
@@ -129,7 +129,7 @@ impl BackendArgs {
     }
 }
 
-/// A mapping of texts. Numbers are written as such.
+/// A mapping of texts. Numbers become texts as written.
 fn texts(
     args: &Map<String, Value>,
     key: &'static str,

@@ -1,4 +1,4 @@
-//! Why a pipeline was not launched.
+//! Errors of launching a pipeline.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use longshore_launcher::{
 
 /// ZenML's own class.
 const KUBERNETES: &str = "zenml.backends.orchestrator.kubernetes.orchestrator_kubernetes_backend.OrchestratorKubernetesBackend";
-/// Why a pipeline was not launched.
+/// An error of launching a pipeline.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ZenmlError {
@@ -81,7 +81,7 @@ pub enum ZenmlError {
     Key {
         /// The parameter.
         parameter: &'static str,
-        /// What is wrong with it.
+        /// The violated rule.
         source: NameError,
     },
     /// A setting of the launcher is invalid.
@@ -98,7 +98,7 @@ pub enum ZenmlError {
         "the pipeline's config has {size} bytes, more than the {SECRET_LIMIT} that fit a Secret; keep data in the artifact store, and refer to it in the config"
     )]
     TooLarge {
-        /// Its size.
+        /// The size of the config in bytes.
         size: u64,
     },
     /// The code was not uploaded by `run`.
@@ -117,7 +117,7 @@ pub enum ZenmlError {
     Kubeconfig {
         /// The path with the expanded home folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The error of the client.
         source: longshore_client::Error,
     },
     /// The repository cannot be packed.
@@ -140,12 +140,12 @@ pub enum ZenmlError {
         "the run {name:?} already exists in namespace {namespace:?}; `longshore rm {name}` removes it, or give the pipeline another name"
     )]
     Exists {
-        /// Its name.
+        /// The name of the Job.
         name: String,
-        /// Its namespace.
+        /// The namespace of the Job.
         namespace: String,
     },
-    /// The cluster returned an error. No object of the run is left in it.
+    /// The cluster returned an error. None of the run's objects is left in the cluster.
     #[error(transparent)]
     Submit(SubmitError),
 }

@@ -17,7 +17,7 @@ struct Keys {
 
 const CONFIG: Keys = Keys {
     required: &["artifact_store", "metadata", "pipeline"],
-    // ZenML requires the backend, which is not needed where this launcher is.
+    // ZenML requires the backend, but this launcher does not need it.
     optional: &["version", "backend"],
 };
 const METADATA: Keys = Keys {
@@ -118,7 +118,7 @@ impl Keys {
     }
 }
 
-/// The error for an unknown key, with the one that may have been meant.
+/// The error for an unknown key, with the most similar known key.
 pub(super) fn unknown_key(
     path: &str,
     key: &str,

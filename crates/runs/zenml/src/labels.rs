@@ -17,7 +17,7 @@ const JOB_NAME: usize = 61;
 /// Letters and digits between the dashes of a UUID.
 const UUID: [usize; 5] = [8, 4, 4, 4, 12];
 
-/// The name of a pipeline's Job, which is also that of its run.
+/// The name of a pipeline's Job and of its run.
 pub(super) fn job_name(prefix: &str, pipeline: &str) -> String {
     let whole = format!("{prefix}{pipeline}");
     let name = to_dns_label(&whole, JOB_NAME);
@@ -54,7 +54,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// ZenML's own labels, which override those of the caller.
+    /// Adds ZenML's own labels, which override `extra_labels`.
     pub(super) fn of(
         backend: &OrchestratorKubernetesBackend,
         config: &PipelineConfig,
@@ -76,7 +76,7 @@ impl Labels {
         for (key, value) in own {
             match value {
                 Some(value) => labels.put(key, value),
-                // The caller's would say something else.
+                // A label of this key in `extra_labels` would be wrong.
                 None => labels.remove(key),
             }
         }

@@ -22,7 +22,7 @@ const LEFT_OUT: [&str; 2] = [".zenml/", "venv/"];
 /// A launched pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Launched {
-    /// Its run, which is followed, explained and cancelled like any other.
+    /// The run, for [`Follow`](longshore_launcher::Follow) and the other functions for runs.
     pub run: Run,
     /// A copy of the config, with the location of the code in `backend.args.tar_path`.
     pub config: PipelineConfig,
@@ -103,8 +103,8 @@ impl OrchestratorKubernetesBackend {
         })
     }
 
-    /// The plan of [`run`](Self::run), and the files that it would send. Uploads nothing and sends no
-    /// requests.
+    /// The plan of [`run`](Self::run), and the files that it would send. Uploads nothing and sends
+    /// no requests.
     ///
     /// # Errors
     /// The same as [`run`](Self::run).
@@ -118,8 +118,8 @@ impl OrchestratorKubernetesBackend {
         Ok((self.plan(config, Some(&described))?, bundle.report))
     }
 
-    /// The packed repository, and the store that it goes to. `names_all`: whether the report names
-    /// all excluded files.
+    /// Packs the repository and selects its store. With `names_all`, the report lists all excluded
+    /// files.
     async fn packed(
         &self,
         repository: &Path,

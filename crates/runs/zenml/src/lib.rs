@@ -1,13 +1,12 @@
-//! ZenML's `OrchestratorKubernetesBackend` (ZenML 0.3), by its names, labels and
-//! defaults, on this launcher.
+//! ZenML's `OrchestratorKubernetesBackend` (ZenML 0.3), by its names, labels and defaults,
+//! implemented on this launcher.
 //!
-//! [`OrchestratorKubernetesBackend::run`] packs a repository, sends it to the
-//! pipeline's artifact store and launches a Job, which fetches and checks the code,
-//! and runs the pipeline with ZenML's local backend. The run is one like any other:
-//! followed with [`Follow`](longshore_launcher::Follow), listed, explained, cancelled.
+//! [`OrchestratorKubernetesBackend::run`] packs a repository, sends it to the pipeline's artifact
+//! store and launches a Job, which fetches and checks the code, and runs the pipeline with ZenML's
+//! local backend. Like any other run, it can be followed with
+//! [`Follow`](longshore_launcher::Follow), listed, explained and cancelled.
 //!
-//! The config travels in the run's Secret, and never in arguments. The caller's
-//! config is not changed.
+//! The run's Secret contains the config; arguments never do. The given config is not changed.
 
 mod backend;
 mod error;
@@ -45,7 +44,7 @@ pub const DEFAULT_NAMESPACE: &str = "default";
 /// The default kubeconfig.
 pub const DEFAULT_KUBERNETES_CONFIG: &str = "~/.kube/config";
 
-/// When an image is pulled.
+/// The policy for pulling an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ImagePullPolicy {
     /// Each time.
@@ -120,8 +119,8 @@ impl FromStr for ImagePullPolicy {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrchestratorKubernetesBackend {
-    /// The image: with Python, ZenML 0.3, what the pipeline needs, and the program
-    /// `longshore`, unless the settings name a `launcher_image`.
+    /// The image: with Python, ZenML 0.3, what the pipeline needs, and the program `longshore`,
+    /// unless the settings set a `launcher_image`.
     pub image: String,
     /// The prefix of the Job's name, before the pipeline's name.
     pub job_prefix: String,
@@ -129,9 +128,9 @@ pub struct OrchestratorKubernetesBackend {
     pub extra_labels: BTreeMap<String, String>,
     /// Annotations of the Job.
     pub extra_annotations: BTreeMap<String, String>,
-    /// The namespace; defaults to that of the settings, or [`DEFAULT_NAMESPACE`].
+    /// The namespace. Defaults to the namespace of the settings, or [`DEFAULT_NAMESPACE`].
     pub namespace: Option<String>,
-    /// When the image is pulled.
+    /// The policy for pulling the image.
     pub image_pull_policy: ImagePullPolicy,
     /// The kubeconfig; `~` is the home folder.
     pub kubernetes_config_path: PathBuf,
@@ -184,7 +183,7 @@ impl OrchestratorKubernetesBackend {
     /// Without a bundle, the image must contain the code. Sends no requests.
     ///
     /// # Errors
-    /// Names the parameter, or the key of the config, and the rule that it violates.
+    /// The error contains the parameter, or the key of the config, and the violated rule.
     pub fn plan(
         &self,
         config: &PipelineConfig,

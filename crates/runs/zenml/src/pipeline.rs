@@ -19,11 +19,11 @@ const STAGING: &str = "staging";
 /// The extension of uploaded code. Its name is the sha256.
 const ENDING: &str = ".tar.gz";
 
-/// The config of a pipeline, as returned by ZenML's `pipeline.to_config()`, or as ZenML keeps it in
-/// a YAML file.
+/// The config of a pipeline, as returned by ZenML's `pipeline.to_config()`, or as stored by ZenML
+/// in a YAML file.
 ///
-/// It keeps the original text, so that the pod reads it unchanged: with the same order of keys,
-/// the same digits of numbers, and the rules of ZenML's own YAML parser.
+/// The original text is kept, so that the pod reads it unchanged: with the same order of keys, the
+/// same digits of numbers, and the rules of ZenML's own YAML parser.
 #[derive(Clone, PartialEq)]
 pub struct PipelineConfig {
     text: String,
@@ -93,10 +93,10 @@ impl PipelineConfig {
         Self::new(text.to_owned(), Format::Yaml, value)
     }
 
-    /// Takes a config that was read already.
+    /// Creates a config from a parsed value.
     ///
     /// # Errors
-    /// As [`PipelineConfig::from_json`].
+    /// The same as [`PipelineConfig::from_json`].
     pub fn from_value(value: Value) -> Result<Self, ZenmlError> {
         Self::new(value.to_string(), Format::Json, value)
     }
@@ -139,13 +139,13 @@ impl PipelineConfig {
         text_at(&self.value, "pipeline.datasource.id")
     }
 
-    /// The store that code goes to: below `staging` in the artifact store.
+    /// The store for code: the folder `staging` of the artifact store.
     pub(super) fn staging(&self) -> Result<Store, ZenmlError> {
         let path = "artifact_store";
         let place = text_at(&self.value, path)?.ok_or_else(|| ZenmlError::missing(path))?;
         let store = store_at(place)?;
         Ok(match store {
-            // A path is meant as the program sees it.
+            // The program resolves a relative path.
             Store::Folder(folder) => {
                 Store::Folder(std::path::absolute(&folder).unwrap_or(folder).join(STAGING))
             }
@@ -153,7 +153,7 @@ impl PipelineConfig {
         })
     }
 
-    /// The code that `run` has sent before, if the config names it.
+    /// The location of the code that `run` has uploaded, if the config contains it.
     pub(super) fn sent(&self) -> Result<Option<(Store, String)>, ZenmlError> {
         let Some(tar_path) = text_at(&self.value, "backend.args.tar_path")? else {
             return Ok(None);
@@ -178,7 +178,7 @@ impl PipelineConfig {
         })
     }
 
-    /// The config with the place of the code in it; the caller's stays as it is.
+    /// A copy of the config with the location of the code.
     pub(super) fn with_tar_path(&self, tar_path: &str) -> Result<Self, ZenmlError> {
         let mut value = self.value.clone();
         let mut inner = &mut value;
@@ -200,7 +200,7 @@ impl PipelineConfig {
     }
 }
 
-/// Where a bundle is, within a store.
+/// The location of a bundle in a store.
 pub(super) fn tar_path(store: &Store, sha256: &str) -> String {
     match store {
         Store::Folder(root) => root.join(store::address(sha256)).display().to_string(),

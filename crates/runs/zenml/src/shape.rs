@@ -17,10 +17,10 @@ use longshore_launcher::{
 /// The program that runs the pipeline, in the folder of its config.
 const PROGRAM: &str = "run_pipeline.py";
 const PROGRAM_TEXT: &str = include_str!("run_pipeline.py");
-/// How often a failed pod is replaced.
+/// The number of retries of a failed pod.
 const RETRIES: u32 = 1;
 
-/// The run, without the parts that differ from other runs.
+/// The specification of the run, before ZenML's own changes of the plan.
 pub(super) fn spec(
     backend: &OrchestratorKubernetesBackend,
     config: &PipelineConfig,
@@ -115,11 +115,11 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// The Job and the container of the command are called as the run.
+/// Gives the Job and the container of the command the name of the run.
 fn reshape(job: &mut Job, name: &str) {
     job.metadata.name = Some(name.to_owned());
     let spec = job.spec.get_or_insert_default();
-    // The Job of ZenML 0.3 has this field. It has one task, so that both limits mean the same.
+    // The Job of ZenML 0.3 has `backoffLimit`. With a single task, both limits mean the same.
     if let Some(limit) = spec.backoff_limit_per_index.take() {
         spec.backoff_limit = Some(limit);
         spec.max_failed_indexes = None;

@@ -117,7 +117,7 @@ fn the_pod_reads_the_original_text() {
     let config = PipelineConfig::from_json(text).unwrap();
     let plan = backend().plan(&config, None).unwrap();
     assert_eq!(file(&plan, "pipeline.json"), text);
-    // Without a bundle there is no fetch container.
+    // Without a bundle, the pod has no fetch container.
     let spec = plan.roles[0].job.spec.as_ref().unwrap();
     let pod = spec.template.spec.as_ref().unwrap();
     assert_eq!(pod.init_containers, None);
@@ -404,7 +404,7 @@ proptest! {
         let job = job_of(&backend, &read(&value));
         let metadata = &job["metadata"];
         let job_name = metadata["name"].as_str().unwrap();
-        // With an index, it is still a valid host name.
+        // The name with an index is still a valid host name.
         prop_assert!(name::dns_label("job", &format!("{job_name}-0")).is_ok(), "{job_name}");
         let pod = &job["spec"]["template"];
         prop_assert_eq!(&pod["spec"]["containers"][0]["name"], job_name);

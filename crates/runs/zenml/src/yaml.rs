@@ -1,7 +1,7 @@
 //! Reads the YAML of a config as a JSON value, as far as the launcher needs it. Pure.
 //!
 //! The pod reads the text itself, with ZenML's parser. Values that JSON cannot represent, such as
-//! tuples, are therefore no error here.
+//! tuples, are therefore accepted here.
 
 use longshore_model::yaml;
 use serde_json::{Map, Number, Value};

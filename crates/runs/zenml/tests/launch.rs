@@ -14,7 +14,7 @@ use longshore_launcher::why::why;
 use longshore_zenml::{OrchestratorKubernetesBackend, PipelineConfig, ZenmlError};
 use serde_json::json;
 
-/// A cluster where every request succeeds, except as the test says.
+/// A cluster where every request succeeds, unless `special` answers it.
 fn cluster(special: impl Fn(&ReceivedRequest) -> Option<Answer> + Send + Sync + 'static) -> Fake {
     Fake::new(move |asked| {
         if let Some(answer) = special(asked) {
@@ -70,14 +70,14 @@ async fn only_the_job_and_the_secret_are_created() {
             "PATCH /api/v1/namespaces/default/secrets/zenml-a",
         ]
     );
-    // The Job is the one that was validated before.
+    // The Job is the same as the one that was validated before.
     let asked = fake.requests.lock().unwrap();
     let made = |asked: &&ReceivedRequest| asked.method == "POST" && asked.path.ends_with("/jobs");
     let job = asked.iter().find(made).unwrap();
     let mut body = job.body.clone();
     let annotations = body["metadata"]["annotations"].as_object_mut().unwrap();
     assert!(annotations.remove("longshore.dev/submitted").is_some());
-    // Only the cluster knows the owner.
+    // The owner is known only after a query of the cluster.
     for place in ["/metadata", "/spec/template/metadata"] {
         for notes in ["labels", "annotations"] {
             let notes = body.pointer_mut(&format!("{place}/{notes}")).unwrap();
