@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Whether a link at `link` (relative to a root) that points to `target` stays within the
+/// Returns true if a link at `link` (relative to a root) that points to `target` stays within the
 /// root, even in combination with other links for which this is true.
 ///
 /// `target` may have `..` only at its beginning. After a name that is itself a link, `..`

@@ -48,9 +48,9 @@ impl Default for Limits {
 pub struct Unpack {
     /// The limits.
     pub limits: Limits,
-    /// For archives of arbitrary folders, whose writer does not know these rules. Links out
-    /// of the tree, devices and pipes are left out instead of rejected, hard links become
-    /// separate files, and times are preserved.
+    /// Accepts archives of arbitrary folders, whose writer does not know these rules. Links out of
+    /// the tree, devices and pipes are skipped instead of rejected, hard links become separate
+    /// files, and times are preserved.
     pub as_found: bool,
 }
 
@@ -170,7 +170,7 @@ struct Unpacking<'a> {
 }
 
 impl Unpacking<'_> {
-    /// Unpacks one entry. Returns whether it created a file or a link.
+    /// Unpacks an entry. Returns true if it created a file or a link.
     fn entry<R: Read>(&mut self, entry: &mut Entry<'_, R>) -> Result<bool, UnpackError> {
         let path = entry.path().map_err(UnpackError::Read)?.into_owned();
         let path = check_length(path)?;

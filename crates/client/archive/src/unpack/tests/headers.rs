@@ -180,7 +180,7 @@ fn a_sparse_map_is_read_up_to_a_limit() {
     assert!(read < ENTRY_HEADER_BYTES + 8192, "{read} bytes were read");
 }
 
-/// A sparse file of `size` bytes, of which the last four are data.
+/// A sparse file of `size` bytes with data in its last four bytes.
 fn sparse(size: u64) -> Vec<u8> {
     let octal = |number: u64| {
         let mut field = [b'0'; 12];

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One entry: path, type, link target or content, mode.
+/// An entry: path, type, link target or content, mode.
 type Entry<'a> = (&'a str, EntryType, &'a str, u32);
 
 fn archive(entries: &[Entry<'_>]) -> Vec<u8> {
