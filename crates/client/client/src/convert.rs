@@ -160,7 +160,7 @@ fn gvk(object: &Value) -> Option<Gvk> {
     Some(Gvk::from_api_version(api_version, kind))
 }
 
-/// Whether a value has the kind. The version may be another one of its group.
+/// Returns an error unless a value has the kind. It may have another version of the group.
 fn check_kind(expected: &KindInfo, found: &Gvk) -> Result<()> {
     if expected.gvk.group == found.group && expected.gvk.kind == found.kind {
         return Ok(());

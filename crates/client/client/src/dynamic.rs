@@ -101,8 +101,8 @@ impl Cluster {
         view.apply(data, manager, force).await
     }
 
-    /// Applies all objects of a manifest in its order, as [`Cluster::create_manifest`]
-    /// creates them.
+    /// Applies all objects of a manifest, in the order of the manifest. An object without a
+    /// namespace gets one as in [`Cluster::create_manifest`].
     ///
     /// # Errors
     /// The same as [`manifest::read`] and [`Cluster::apply`].
@@ -174,8 +174,8 @@ impl Cluster {
         }
     }
 
-    /// The view of an object without an explicit namespace: that of the object, otherwise
-    /// the cluster's default, as in kubectl.
+    /// Returns the view for an object. Its namespace is the object's, otherwise the cluster's
+    /// default, as in kubectl.
     ///
     /// # Errors
     /// The same as [`Cluster::create`].

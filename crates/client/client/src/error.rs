@@ -9,8 +9,8 @@ use longshore_model::{Status, StatusReason};
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed. The message contains the request, the server's message and the
-/// status code. It never contains a token, a password or the data of a Secret.
+/// An error of an operation. The message contains the request, the server's message and the status
+/// code. It never contains a token, a password or the data of a Secret.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -21,7 +21,7 @@ pub enum Error {
         request: String,
         /// The status in the response.
         status: Box<Status>,
-        /// The response, if it was an answer to a request.
+        /// The response, if the error is from a response to a request.
         response: Option<Arc<ErrorResponse>>,
     },
     /// The object or the kind does not exist (404).
@@ -31,7 +31,7 @@ pub enum Error {
         request: String,
         /// The status in the response.
         status: Box<Status>,
-        /// The response, if it was an answer to a request.
+        /// The response, if the error is from a response to a request.
         response: Option<Arc<ErrorResponse>>,
     },
     /// A namespace is missing, invalid or not allowed, or contradicts another one.
@@ -65,7 +65,7 @@ pub enum Error {
         waiting_for: String,
         /// The timeout.
         after: Duration,
-        /// The last observed state; empty if there is none.
+        /// The last observed state; empty if it is unknown.
         last: String,
     },
     /// The [`Cluster`](crate::Cluster) or the watch is closed.
@@ -261,7 +261,7 @@ impl Error {
         }
     }
 
-    /// The HTTP response, if the error is the answer to a request.
+    /// The HTTP response, if the error is from a response to a request.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -292,32 +292,32 @@ impl Error {
         self.status().map(|status| &status.reason)
     }
 
-    /// The delay before a retry that the server asks for.
+    /// The delay before a retry, as requested by the server.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Whether the object or its kind does not exist (404).
+    /// Returns true if the object or its kind does not exist (404).
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }
 
-    /// Whether the request conflicts with a change by another client (409 `Conflict`).
+    /// Returns true if the request conflicts with a change by another client (409 `Conflict`).
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.code() == Some(409) && !self.is_already_exists()
     }
 
-    /// Whether an object with this name already exists (409 `AlreadyExists`).
+    /// Returns true if an object with this name already exists (409 `AlreadyExists`).
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.reason() == Some(&StatusReason::AlreadyExists)
     }
 
-    /// Whether the resource version or the `continue` token has expired (410).
+    /// Returns true if the resource version or the `continue` token has expired (410).
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code() == Some(410)
@@ -327,7 +327,7 @@ impl Error {
             )
     }
 
-    /// Whether the server rejects the request for now (429): it is overloaded, or a
+    /// Returns true if the server rejects the request for now (429): it is overloaded, or a
     /// PodDisruptionBudget allows no eviction.
     #[must_use]
     pub fn is_too_many_requests(&self) -> bool {
@@ -367,25 +367,25 @@ impl Error {
             .collect()
     }
 
-    /// Whether the credentials are missing, invalid or expired (401).
+    /// Returns true if the credentials are missing, invalid or expired (401).
     #[must_use]
     pub fn is_unauthorized(&self) -> bool {
         self.code() == Some(401)
     }
 
-    /// Whether the user is not permitted to send this request (403).
+    /// Returns true if the user is not permitted to send this request (403).
     #[must_use]
     pub fn is_forbidden(&self) -> bool {
         self.code() == Some(403)
     }
 
-    /// Whether the server did not respond, or the connection was lost.
+    /// Returns true if the server did not respond, or the connection was lost.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Whether a wait has timed out.
+    /// Returns true if a wait has timed out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Timeout { .. })

@@ -260,7 +260,7 @@ impl<K: Object, C: Connection> Item<K, C> {
     /// Parses one field of the status. The path is relative to the status.
     ///
     /// # Errors
-    /// [`Error::Status`] if the field is absent. As [`Item::field`].
+    /// [`Error::Status`] if the field is absent, and the errors of [`Item::field`].
     pub fn status_field<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T> {
         let full: Vec<&str> = std::iter::once("status")
             .chain(path.iter().copied())

@@ -59,7 +59,7 @@ macro_rules! builtin_kinds {
             kube_aggregator::pkg::apis::apiregistration::v1, APIService, APIServiceItem, APIServiceList, apiservices;
             /// An earlier version of a StatefulSet or DaemonSet.
             api::apps::v1, ControllerRevision, ControllerRevisionItem, ControllerRevisionList, controllerrevisions;
-            /// One pod per node.
+            /// A pod on each node.
             api::apps::v1, DaemonSet, DaemonSetItem, DaemonSetList, daemonsets;
             /// Replicated pods of a template, with rolling updates.
             api::apps::v1, Deployment, DeploymentItem, DeploymentList, deployments;
@@ -83,9 +83,9 @@ macro_rules! builtin_kinds {
             api::coordination::v1, Lease, LeaseItem, LeaseList, leases;
             /// Addresses behind a Service.
             api::discovery::v1, EndpointSlice, EndpointSliceItem, EndpointSliceList, endpointslices;
-            /// Which requests have which priority level.
+            /// Assignment of requests to priority levels.
             api::flowcontrol::v1, FlowSchema, FlowSchemaItem, FlowSchemaList, flowschemas;
-            /// How many requests of a priority level the API server handles at a time.
+            /// A level of priority: its limit of concurrent requests on the API server.
             api::flowcontrol::v1, PriorityLevelConfiguration, PriorityLevelConfigurationItem, PriorityLevelConfigurationList, prioritylevelconfigurations;
             /// An IP address that a Service uses.
             api::networking::v1, IPAddress, IPAddressItem, IPAddressList, ipaddresses;
@@ -218,7 +218,7 @@ impl BuiltinKind {
     /// The kind and its place in the API.
     #[must_use]
     pub fn info(self) -> &'static KindInfo {
-        // A test compares the order of the kinds with that of the table.
+        // The table has the same order as this enum; a test checks this.
         &BUILTIN[self as usize]
     }
 }

@@ -13,11 +13,11 @@ use crate::{
     options::Patch,
 };
 
-/// Labels, as [`Words`].
+/// Marks [`Words`] as labels.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels;
 
-/// Annotations, as [`Words`].
+/// Marks [`Words`] as annotations.
 #[derive(Debug, Clone, Copy)]
 pub struct Annotations;
 
@@ -126,13 +126,13 @@ pub struct Words<K: Object, P: Part, C: Connection = Cluster> {
 }
 
 impl<K: Object, C: Connection> Item<K, C> {
-    /// Its labels.
+    /// The labels of the object.
     #[must_use]
     pub fn labels(&self) -> Words<K, Labels, C> {
         Words::new(self.clone())
     }
 
-    /// Its annotations.
+    /// The annotations of the object.
     #[must_use]
     pub fn annotations(&self) -> Words<K, Annotations, C> {
         Words::new(self.clone())
@@ -161,25 +161,25 @@ impl<K: Object, P: Part, C: Connection> Words<K, P, C> {
         self.words().get(key).map(String::as_str)
     }
 
-    /// Returns all of them, ordered by key.
+    /// Returns all entries, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.words().iter();
         pairs.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
-    /// Returns the number of them.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.words().len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the map is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns a copy of all of them.
+    /// Returns a copy of all entries.
     #[must_use]
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.words().clone()
@@ -187,7 +187,7 @@ impl<K: Object, P: Part, C: Connection> Words<K, P, C> {
 }
 
 impl<K: Object, P: Part> Words<K, P> {
-    /// Sets one and returns the new item.
+    /// Sets a label or annotation and returns the new item.
     ///
     /// # Errors
     /// [`Error::Invalid`](crate::Error::Invalid) for an invalid key or value, before any
@@ -196,10 +196,10 @@ impl<K: Object, P: Part> Words<K, P> {
         self.set_many([(key, value)]).await
     }
 
-    /// Sets several in one request and returns the new item.
+    /// Sets several labels or annotations in one request and returns the new item.
     ///
     /// # Errors
-    /// The same as [`Words::set`]; then none is set.
+    /// The same as [`Words::set`]. After an error, no entry is set.
     pub async fn set_many<Key, Val>(
         &self,
         words: impl IntoIterator<Item = (Key, Val)>,

@@ -1,5 +1,5 @@
-//! The locks of this crate: those of the standard library, without poisoning. Each holder
-//! replaces or reads one value, so a panic of a holder leaves it valid for the others.
+//! The locks of this crate: the standard library's, without poisoning. Each holder replaces or
+//! reads one value, so a panic of a holder leaves it valid for the others.
 
 use std::sync::{self, MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 

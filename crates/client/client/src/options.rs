@@ -61,8 +61,8 @@ impl Patch {
         Self::new(PatchKind::Json, operations)
     }
 
-    /// Server-side apply: the fields that `manager` wants to own. `force` takes over fields
-    /// of other managers; without it, they are a conflict. `apiVersion`, `kind` and
+    /// Server-side apply: the fields that `manager` applies and then owns. `force` takes over
+    /// fields of other managers; without it, they are a conflict. `apiVersion`, `kind` and
     /// `metadata.name` are added from the request.
     #[must_use]
     pub fn apply(body: Value, manager: &str, force: bool) -> Self {
@@ -73,8 +73,8 @@ impl Patch {
         }
     }
 
-    /// The query of the patch for a view with these write options. The patch's manager
-    /// overrides that of the view.
+    /// The query of the patch for a view with these write options. The patch's manager overrides
+    /// the view's.
     pub(crate) fn query(&self, writing: &Writing) -> Vec<(String, String)> {
         let mut writing = writing.clone();
         writing.manager = self.manager.clone().or(writing.manager);
@@ -111,7 +111,7 @@ impl Writing {
     }
 }
 
-/// How the objects are treated that a deleted object owns.
+/// The treatment of objects that a deleted object owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
     /// They are deleted after it.
@@ -122,7 +122,7 @@ pub enum Propagation {
     Orphan,
 }
 
-/// Options of a delete. The defaults are those of the server.
+/// Options of a delete. The server defines the defaults.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -130,7 +130,7 @@ pub enum Propagation {
 /// let maps = cluster.configmaps().in_namespace("default")?;
 /// let map = maps.create(&serde_json::json!({"metadata": {"name": "a"}})).await?;
 ///
-/// // Not another object of that name.
+/// // Does not delete another object with this name.
 /// let other = DeleteOptions { uid: Some("7c9e".to_owned()), ..DeleteOptions::default() };
 /// assert!(maps.delete("a", &other).await.unwrap_err().is_conflict());
 /// let this = DeleteOptions { uid: Some(map.uid().to_owned()), ..DeleteOptions::background() };
@@ -140,7 +140,7 @@ pub enum Propagation {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// How owned objects are treated.
+    /// The treatment of owned objects.
     pub propagation: Option<Propagation>,
     /// The grace period in seconds; 0 deletes immediately.
     pub grace_seconds: Option<u32>,

@@ -5,11 +5,10 @@
 
 use crate::{cluster::Connection, item::Item, kind::Object};
 
-/// Whether the object is ready: a Pod or Node is `Ready`; a Deployment, StatefulSet,
-/// DaemonSet or ReplicaSet has all its pods, ready and of the current template; a Job is
-/// complete; a claim is bound; a CustomResourceDefinition is established. Objects of other
-/// kinds are ready if their condition `Ready`, otherwise `Available`, is true, or if they
-/// have no conditions.
+/// Returns true if the object is ready: a Pod or Node is `Ready`; a Deployment, StatefulSet,
+/// DaemonSet or ReplicaSet has all its pods, ready and of the current template; a Job is complete;
+/// a claim is bound; a CustomResourceDefinition is established. Objects of other kinds are ready if
+/// their condition `Ready`, otherwise `Available`, is true, or if they have no conditions.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -45,7 +44,7 @@ pub fn ready<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     }
 }
 
-/// Whether the object has finished: a Job is complete or has failed, a Pod has succeeded or
+/// Returns true if the object has finished: a Job is complete or has failed, a Pod has succeeded or
 /// failed. Other kinds do not finish.
 ///
 /// ```
@@ -71,7 +70,8 @@ pub fn finished<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     }
 }
 
-/// Whether a condition of the object is true, for example `condition("Available")`.
+/// Returns a predicate for a condition: true if the condition of the object is true, for example
+/// `condition("Available")`.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {
@@ -126,7 +126,7 @@ fn replicas<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
         && (!has_updates(item) || count("updatedReplicas") == wanted)
 }
 
-/// Whether the kind replaces its pods when its template changes. Other kinds with replicas
+/// Returns true if the kind replaces its pods when its template changes. Other kinds with replicas
 /// have no counts of updated pods.
 pub(crate) fn has_updates<K: Object, C: Connection>(item: &Item<K, C>) -> bool {
     matches!(item.kind().gvk.kind.as_ref(), "Deployment" | "StatefulSet")

@@ -90,11 +90,11 @@ impl Versions {
         }
     }
 
-    /// Returns the call to send instead of one that failed with `error`, if the server has
-    /// the kind in another version.
+    /// Returns a replacement for a call that failed with `error`, if the server has the kind in
+    /// another version.
     ///
     /// # Errors
-    /// Those of discovery requests.
+    /// The errors of discovery requests.
     pub(crate) async fn replacement_for(
         &self,
         discovery: &Discovery,

@@ -200,9 +200,9 @@ struct Replicas {
     wanted: u64,
     all: u64,
     ready: u64,
-    /// Those of the current template.
+    /// Replicas of the current template.
     updated: u64,
-    /// Whether the counts are those of the current generation.
+    /// True if the counts are of the current generation.
     observed: bool,
 }
 

@@ -105,11 +105,11 @@ pub fn shared_runtime() -> Result<&'static Runtime> {
     runtime()
 }
 
-/// Blocks until a future completes, on the threads of this module. For libraries with
-/// blocking functions of their own.
+/// Blocks until a future completes, on the threads of this module. Libraries can implement their
+/// own blocking functions with it.
 ///
 /// # Errors
-/// Those of the future; [`Error::Config`] inside an asynchronous runtime.
+/// The future's errors; [`Error::Config`] inside an asynchronous runtime.
 ///
 /// ```
 /// # longshore_embedded::blocking_example(|cluster| {

@@ -16,8 +16,8 @@ use crate::{
 };
 
 /// A command that runs in a container, or a container that the session is attached to: see
-/// [`Session`](crate::Session). Read each output in a thread of its own while you write the
-/// input: output that is not read blocks the command.
+/// [`Session`](crate::Session). Read each output in a separate thread while you write the input:
+/// output that is not read blocks the command.
 #[derive(Debug)]
 pub struct Session {
     inner: pods::Session,
@@ -138,7 +138,7 @@ impl PortForward {
     }
 }
 
-/// The functions of a view, which take a pod's name, and those of an item, which do not.
+/// The functions of a view take a pod's name, the functions of an item do not.
 macro_rules! sessions {
     ($kind:ident, $of:literal, $($name:ident: $named:ty)?) => {
         impl $kind<Pod> {

@@ -64,7 +64,7 @@ pub(super) struct Subscriber {
 struct Waiting {
     order: VecDeque<String>,
     changes: HashMap<String, VecDeque<SnapshotChange>>,
-    /// The subscriber found no more changes when it last asked.
+    /// True if the subscriber found no more changes when it last asked.
     is_idle: bool,
     ended: bool,
 }
@@ -114,7 +114,7 @@ impl Subscriber {
         change.map_or(Taken::Nothing, Taken::Change)
     }
 
-    /// Whether the subscriber has processed all changes: it asked for more.
+    /// Returns true if the subscriber has processed all changes and has requested more.
     fn is_waiting(&self) -> bool {
         let waiting = self.waiting.lock();
         waiting.is_idle && waiting.order.is_empty()
@@ -162,7 +162,7 @@ impl Subscribers {
         self.all.retain(push);
     }
 
-    /// Whether all subscribers have processed all changes.
+    /// Returns true if all subscribers have processed all changes.
     pub(super) fn are_waiting(&self) -> bool {
         let mut subscribers = self.all.iter().filter_map(Weak::upgrade);
         subscribers.all(|subscriber| subscriber.is_waiting())

@@ -13,7 +13,7 @@ use crate::{
 };
 use longshore_snapshots::Snapshot;
 
-/// The current state of all objects, each with a buffer of its own.
+/// Returns the current state of all objects, each with its own buffer.
 pub(super) async fn first<K: Object>(view: &View<K>) -> Result<Filled> {
     let filled = fill(view, Keep::Compact).await?;
     check(&filled.snapshots)?;

@@ -125,7 +125,7 @@ impl<K: Object> Cache<K> {
         self.store.current().len()
     }
 
-    /// Whether the cache contains no objects.
+    /// Returns true if the cache contains no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -138,8 +138,8 @@ impl<K: Object> Cache<K> {
         self.store.version()
     }
 
-    /// Whether every subscriber has processed all changes in the cache: it has received them,
-    /// and asked for more. True without subscribers.
+    /// Returns true if every subscriber has processed all changes in the cache: it has received
+    /// them, and has requested more. True without subscribers.
     #[must_use]
     pub fn is_delivered(&self) -> bool {
         self.store.is_delivered()

@@ -104,7 +104,7 @@ impl<K: Object, C: Connection> CacheSnapshot<K, C> {
         self.table.len()
     }
 
-    /// Whether the snapshot contains no objects.
+    /// Returns true if the snapshot contains no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -54,7 +54,7 @@ impl Store {
         self.writer.lock().version.clone()
     }
 
-    /// Whether all subscribers have received all changes and wait for the next.
+    /// Returns true if all subscribers have received all changes and wait for the next.
     pub(super) fn is_delivered(&self) -> bool {
         self.writer.lock().subscribers.are_waiting()
     }

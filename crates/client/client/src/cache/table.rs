@@ -182,7 +182,7 @@ mod tests {
             let mut table = Table::default();
             let mut plain: BTreeMap<(String, String), BTreeMap<String, String>> = BTreeMap::new();
             for (namespace, name, labels) in steps {
-                // One namespace is a prefix of another, and sorts before its slash.
+                // The name of one namespace is a prefix of another's, and sorts before its slash.
                 let namespace = ["n", "n-1", "o"][namespace].to_owned();
                 let name = format!("p{name}");
                 match labels {

@@ -86,8 +86,8 @@ impl Cluster {
         }
     }
 
-    /// Whether this process runs in a pod that has credentials for the cluster. No request is
-    /// sent.
+    /// Returns true if this process runs in a pod that has credentials for the cluster. No request
+    /// is sent.
     ///
     /// ```
     /// # use longshore_client::Cluster;
@@ -99,9 +99,8 @@ impl Cluster {
         Transport::is_in_pod()
     }
 
-    /// Connects to the cluster that the environment selects: that of `KUBECONFIG`,
-    /// otherwise of `~/.kube/config`, otherwise, in a pod, the cluster of the pod. Sends no
-    /// request.
+    /// Connects to the cluster that the environment selects: from `KUBECONFIG`, otherwise from
+    /// `~/.kube/config`, otherwise, in a pod, the pod's own cluster. Sends no request.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if no cluster is configured, or its
@@ -152,9 +151,9 @@ impl Cluster {
         Ok(Self::new(transport, &namespace))
     }
 
-    /// Connects to the cluster at a URL without authentication, for example that of
-    /// `kubectl proxy`. A path in the URL is the prefix of every request's path. `/api` at
-    /// its end is ignored, because requests contain it already.
+    /// Connects to the cluster at a URL without authentication, for example the URL of `kubectl
+    /// proxy`. A path in the URL is the prefix of every request's path. `/api` at its end is
+    /// ignored, because requests contain it already.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if the URL is not an http or https URL.
@@ -296,7 +295,7 @@ impl Cluster {
         self.transport.closed().cancel();
     }
 
-    /// Whether the cluster was closed.
+    /// Returns true if the cluster was closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.transport.closed().is_cancelled()

@@ -1,8 +1,8 @@
-//! Whether a server supports watch lists, as far as it is known.
+//! Remembers if a server supports watch lists.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What is known about a cluster's watch lists.
+/// The support of a cluster for watch lists, as known from its responses.
 #[derive(Default)]
 pub(crate) struct WatchLists {
     work: AtomicBool,
@@ -10,7 +10,7 @@ pub(crate) struct WatchLists {
 }
 
 impl WatchLists {
-    /// Whether the server does not support watch lists.
+    /// Returns true if the server is known not to support watch lists.
     pub(crate) fn are_refused(&self) -> bool {
         self.refused.load(Relaxed)
     }

@@ -152,7 +152,7 @@ impl Discovery {
     }
 }
 
-/// Whether two kinds are the same, ignoring the version.
+/// Returns true if two kinds differ at most in their version.
 fn is_same(info: &KindInfo, gvk: &Gvk) -> bool {
     info.gvk.group == gvk.group && info.gvk.kind == gvk.kind
 }

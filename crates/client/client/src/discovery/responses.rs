@@ -13,8 +13,8 @@ pub(super) struct ServedKind {
 }
 
 impl ServedKind {
-    /// Whether `name` names this kind: its singular, plural or short name, with an optional
-    /// group, as in `deploy.apps`.
+    /// Returns true if `name` is a name of this kind: its singular, plural or short name, with an
+    /// optional group, as in `deploy.apps`.
     pub(super) fn has_name(&self, name: &str) -> bool {
         let full_name = name.to_ascii_lowercase();
         let (name, group) = full_name.split_once('.').unwrap_or((&full_name, ""));
@@ -44,7 +44,7 @@ fn served_kind(
             singular.to_owned()
         }
         .into(),
-        // `ServedKind` has the short names: those of `KindInfo` are static.
+        // `ServedKind` has the short names, because the names in `KindInfo` are static.
         short_names: Words::default(),
         categories: Words::default(),
         scope: if namespaced {

@@ -1,5 +1,6 @@
-//! Leader election with a Lease: of several processes, one leads. The protocol is that of
-//! client-go's `leaderelection`, so that programs in both can compete for the same Lease.
+//! Leader election with a Lease: one of several processes leads. The protocol is the same as in
+//! client-go's `leaderelection`, so programs that use either library can compete for the same
+//! Lease.
 
 mod options;
 mod record;
@@ -45,8 +46,9 @@ impl Cluster {
     /// not agree.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for options that contradict each other, and errors for which waiting
-    /// does not help, such as a missing permission. Others are logged, and it tries again.
+    /// [`Error::Invalid`] for options that contradict each other, and errors for which waiting does
+    /// not help, such as a missing permission. Other errors are logged, and the function tries
+    /// again.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -78,7 +80,8 @@ impl Cluster {
             observed: None,
         };
         loop {
-            // Others count from when they see the Lease, which may be before the response.
+            // Other candidates count from the time at which they see the Lease, which may be before
+            // the response.
             let deadline = Instant::now() + elector.options.renew_deadline;
             match timeout_at(deadline, elector.attempt()).await {
                 Ok(Ok(true)) => return Ok(elector.start(deadline)),
@@ -106,7 +109,7 @@ fn is_permanent(error: &Error) -> bool {
 }
 
 impl Leadership {
-    /// Whether this process leads.
+    /// Returns true if this process leads.
     #[must_use]
     pub fn is_leading(&self) -> bool {
         // The renewal may be late: its thread may be blocked.
@@ -134,7 +137,7 @@ impl Leadership {
         }
         match (&mut self.renewal).await {
             Ok(result) => result,
-            // It was cancelled with its runtime.
+            // The task was cancelled with its runtime.
             Err(_) => Ok(()),
         }
     }
@@ -146,7 +149,7 @@ impl Drop for Leadership {
     }
 }
 
-/// One process that wants to lead, or leads.
+/// A process that leads or tries to become the leader.
 struct Elector {
     leases: View<Lease>,
     name: String,
@@ -156,7 +159,7 @@ struct Elector {
 }
 
 impl Elector {
-    /// Acquires or renews the Lease. Returns whether this process holds it.
+    /// Acquires or renews the Lease. Returns true if this process holds it.
     async fn attempt(&mut self) -> Result<bool> {
         let Some(item) = self.leases.find(&self.name).await? else {
             let spec = record::acquired(None, &self.options, jiff::Timestamp::now());
@@ -215,7 +218,7 @@ impl Elector {
                 }
                 () = sleep_until(next.min(deadline)) => {}
             }
-            // Others count from when they see the renewal, which is later.
+            // Other candidates count from the time at which they see the renewal, which is later.
             let begin = Instant::now();
             match timeout_at(deadline, self.attempt()).await {
                 Ok(Ok(true)) => {

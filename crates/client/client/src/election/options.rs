@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 
-/// The identity and the times of a process that wants to lead. The defaults are those of
-/// Kubernetes' own components. All candidates of a Lease should have the same times.
+/// The identity and the times of a candidate. The defaults are the same as in Kubernetes' own
+/// components. All candidates of a Lease should have the same times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElectionOptions {
     /// The name of this process, unique among the candidates: for example, its pod's name.
     pub identity: String,
-    /// How long other candidates wait after the last renewal that they have seen: 15 seconds.
+    /// The time that other candidates wait after the last renewal that they have seen: 15 seconds.
     /// Kubernetes keeps whole seconds.
     pub lease_duration: Duration,
-    /// How long the leader tries to renew before it gives up: 10 seconds.
+    /// The time after which the leader gives up if it cannot renew the Lease: 10 seconds.
     pub renew_deadline: Duration,
     /// The time between two attempts: 2 seconds.
     pub retry_interval: Duration,

@@ -1,4 +1,4 @@
-//! The spec of a Lease: who holds it, and what a candidate writes.
+//! The spec of a Lease: its holder, and the changes that a candidate writes.
 
 use jiff::Timestamp;
 use longshore_model::time;
@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::{ElectionOptions, RELEASED};
 use crate::{item::Item, kinds::Lease};
 
-/// A version of the Lease, and when this process first saw it. Expiry is counted from then on:
-/// the times in the Lease are those of another clock.
+/// A version of the Lease, and the time at which this process first saw it. The lease expires a
+/// duration after this time, because the times in the Lease are from another clock.
 #[derive(Debug)]
 pub(super) struct Observed {
     version: String,
@@ -19,7 +19,7 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    /// The Lease as read `now`. `before` is what was read earlier.
+    /// The Lease as read `now`. `before` is the previous observation.
     pub(super) fn new(item: &Item<Lease>, before: Option<Self>, now: Instant) -> Self {
         let version = item.version();
         if let Some(before) = before.filter(|before| before.version == version) {
@@ -35,7 +35,7 @@ impl Observed {
         }
     }
 
-    /// Whether a candidate may take or renew the Lease.
+    /// Returns true if a candidate may take or renew the Lease.
     pub(super) fn may_be_taken(&self, identity: &str, now: Instant) -> bool {
         !self.is_of_another(identity) || now.duration_since(self.at) >= self.duration
     }
@@ -45,7 +45,7 @@ impl Observed {
     }
 }
 
-/// The spec after a candidate has acquired or renewed the Lease. Other fields stay.
+/// The spec after a candidate has acquired or renewed the Lease. Other fields are not changed.
 pub(super) fn acquired(before: Option<&Value>, options: &ElectionOptions, now: Timestamp) -> Value {
     let now = time::micros(now);
     let before = before.filter(|spec| spec.is_object());

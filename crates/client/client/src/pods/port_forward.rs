@@ -99,7 +99,7 @@ impl PortForward {
     /// Connects to the port. If no process listens on the port, the first read fails.
     ///
     /// # Errors
-    /// Those of the server: the pod does not exist or is not running.
+    /// The server's errors, for example if the pod does not exist or is not running.
     pub async fn connect(&self) -> Result<PortStream> {
         let call = Call::new(Method::GET, self.path.as_str()).with("ports", self.port.to_string());
         let connection = self.transport.upgrade(&call).await?;
@@ -161,7 +161,7 @@ impl PortForward {
     /// error of a connection is passed to `report` and does not affect the others.
     ///
     /// # Errors
-    /// Those of the listener.
+    /// The listener's errors.
     ///
     /// ```no_run
     /// # async fn example(pod: longshore_client::PodItem) -> Result<(), Box<dyn std::error::Error>> {

@@ -109,14 +109,13 @@ impl ApiServerProxy {
     /// Sends a GET request and parses the JSON of the response.
     ///
     /// # Errors
-    /// Those of the server; [`Error::Decode`](crate::Error::Decode) if the response is not
-    /// JSON.
+    /// The server's errors; [`Error::Decode`](crate::Error::Decode) if the response is not JSON.
     pub async fn get(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Value> {
         self.value(Self::call(Method::GET, path, query)?).await
     }
 
-    /// Like [`ApiServerProxy::get`], for a document of which the server has several forms.
-    /// `accept` names the media types of the wanted form.
+    /// Like [`ApiServerProxy::get`], for a document that the server has in several forms. `accept`
+    /// has the media types of the requested form.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {
@@ -137,7 +136,7 @@ impl ApiServerProxy {
     /// Sends a GET request and returns the body of the response, of any media type.
     ///
     /// # Errors
-    /// Those of the server.
+    /// The server's errors.
     pub async fn get_bytes(&self, path: impl ApiPath, query: &[(&str, &str)]) -> Result<Bytes> {
         let mut call = Self::call(Method::GET, path, query)?;
         call.accept = "*/*";
@@ -206,7 +205,7 @@ impl ApiServerProxy {
     /// Sends a GET request and streams the body of the response in chunks.
     ///
     /// # Errors
-    /// Those of the server. An item of the stream is an error if the connection is lost.
+    /// The server's errors. An item of the stream is an error if the connection is lost.
     pub async fn stream(
         &self,
         path: impl ApiPath,

@@ -8,9 +8,9 @@ use crate::{
 /// The path of a request: a string such as `"/api/v1/nodes"`, which is sent unchanged, or an
 /// array, slice, or `Vec` of components, which are percent-encoded and joined.
 ///
-/// The first component can have several segments, as those of
-/// [`View::api_paths`](crate::View::api_paths) do. In all others, slashes are encoded, so that
-/// a name never addresses another object. Empty components, `.`, and `..` are invalid.
+/// The first component can have several segments, such as a path from
+/// [`View::api_paths`](crate::View::api_paths). In all others, slashes are encoded, so that a name
+/// never addresses another object. Empty components, `.`, and `..` are invalid.
 ///
 /// ```
 /// # longshore_embedded::example(async |cluster| {

@@ -128,7 +128,7 @@ impl ProxyWatch {
     }
 }
 
-/// Whether the object of an event matches the selector.
+/// Returns true if the object of an event matches the selector.
 fn matches(event: &Value, fields: &FieldSelector) -> bool {
     if matches!(event["type"].as_str(), Some("BOOKMARK" | "ERROR")) {
         return true;

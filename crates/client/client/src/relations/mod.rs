@@ -114,8 +114,8 @@ impl<K: Object> Item<K> {
         self.children_in(&self.cluster().view()).await
     }
 
-    /// Returns the objects of a view that this object owns directly; for kinds without a
-    /// Rust type here.
+    /// Returns the objects of a view that this object owns directly, for example of kinds without a
+    /// Rust type.
     ///
     /// # Errors
     /// The same as [`View::list`].

@@ -10,9 +10,9 @@ use kube_client::client::Body;
 /// to return; a larger body more likely comes from a server that never ends it.
 pub(crate) const MAX_BODY_BYTES: usize = 256 << 20;
 
-/// From this size, a buffer gets room for the maximum size at once: allocators copy a buffer that
-/// grows, so that old and new ones would take several times the memory. Room that is not written to
-/// takes none.
+/// Buffers of at least this size get the maximum capacity at once: allocators copy a buffer that
+/// grows, so old and new buffers would take several times the memory. Unused capacity takes no
+/// memory.
 const LARGE_BYTES: usize = 16 << 20;
 
 /// The maximum size of the body of an error response, in bytes.

@@ -35,8 +35,7 @@ pub(crate) struct Call {
     pub(crate) content_type: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
-    /// Whether the request is sent only once, even if the server is busy or the connection
-    /// is lost.
+    /// True if the request is sent only once, even if the server is busy or the connection is lost.
     pub(crate) once: bool,
     /// The maximum size of the response in bytes.
     pub(crate) max_bytes: usize,

@@ -87,7 +87,7 @@ async fn to_config(kubeconfig: Kubeconfig, options: &KubeConfigOptions) -> Resul
 /// The token of a pod's service account.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// Whether this process runs in a pod that has credentials for the cluster.
+/// Returns true if this process runs in a pod that has credentials for the cluster.
 pub(crate) fn is_in_pod() -> bool {
     in_cluster() && Path::new(POD_TOKEN).exists()
 }

@@ -21,7 +21,7 @@ pub(super) struct Connection {
     pub(super) create: Mutex<Option<CreateClient>>,
     /// The number of renewals of the credentials.
     pub(super) generation: u64,
-    /// When the credentials expire, if they do.
+    /// The expiry time of the credentials; `None` if they do not expire.
     pub(super) expires: Option<Timestamp>,
 }
 
@@ -86,8 +86,8 @@ impl Transport {
         (client, connection.generation)
     }
 
-    /// Loads the credentials again, only once for concurrent callers. Returns whether the
-    /// current credentials are newer than `generation`.
+    /// Loads the credentials again, only once for concurrent callers. Returns true if the current
+    /// credentials are newer than `generation`.
     pub(crate) async fn renew(&self, generation: u64) -> bool {
         let Some(source) = &self.shared.source else {
             return false;

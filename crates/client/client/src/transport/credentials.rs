@@ -44,7 +44,7 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// How long a token that was read from a file is used.
+/// The time for which a token that was read from a file is used.
 const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 
 /// Replaces the sources of the user's credentials with the credentials: the token file is read, and
@@ -91,8 +91,8 @@ fn from_sources(user: &mut AuthInfo) -> Result<Option<Timestamp>, String> {
     Ok(status.expiration_timestamp)
 }
 
-/// Reads the token of a file, without the white space around it. If this is not possible, the user
-/// keeps the token that is given beside the file, as in kubectl.
+/// Reads the token of a file and trims white space. If this is not possible, the user keeps the
+/// token that the kubeconfig has in addition to the file, as in kubectl.
 fn read_token(path: &str, user: &mut AuthInfo) -> Result<(), String> {
     let read = longshore_files::read_limited(Path::new(path), MAX_TOKEN_BYTES);
     let text = read.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned());
@@ -165,7 +165,7 @@ fn not_started(program: &ExecConfig, error: &std::io::Error) -> String {
     format!("cannot be started: {error}; {hint}")
 }
 
-/// Reads the output of a plugin. Some plugins print YAML, of which JSON is a subset.
+/// Reads the output of a plugin. Some plugins print YAML, which includes JSON.
 fn read(output: &[u8], version: Option<&str>) -> Result<Status, String> {
     let unreadable = || format!("printed something other than an {KIND}: run it manually");
     longshore_model::yaml::check(output).map_err(|_| unreadable())?;

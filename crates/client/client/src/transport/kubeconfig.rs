@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 4 << 20;
 const MAX_REFERENCED_BYTES: u64 = 1 << 20;
 const NOT_UTF8: &str = "it is not UTF-8 text";
 
-/// Why a kubeconfig cannot be used.
+/// A problem that makes a kubeconfig unusable.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// kube-client's error.
@@ -151,7 +151,7 @@ fn files_of(list: &OsStr) -> Vec<PathBuf> {
     paths
 }
 
-/// Reads and merges files. As in kubectl, those of several that do not exist are ignored.
+/// Reads and merges files. As in kubectl, missing files are ignored if several are given.
 fn read_all(mut paths: Vec<PathBuf>) -> Result<Kubeconfig> {
     if paths.len() > 1 && paths.iter().any(|path| path.exists()) {
         // Keeps files whose existence cannot be checked: reading them reports the error.

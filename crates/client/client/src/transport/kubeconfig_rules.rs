@@ -1,4 +1,4 @@
-//! The rules by which kubectl interprets a kubeconfig, as far as kube-client has others. Pure.
+//! The rules by which kubectl interprets a kubeconfig, where kube-client has different rules. Pure.
 
 use std::collections::BTreeSet;
 

@@ -95,7 +95,7 @@ impl Transport {
         }
     }
 
-    /// Whether this process runs in a pod that has credentials for the cluster.
+    /// Returns true if this process runs in a pod that has credentials for the cluster.
     pub(crate) fn is_in_pod() -> bool {
         config::is_in_pod()
     }

@@ -51,8 +51,8 @@ fn is_loopback(url: &Uri) -> bool {
     }
 }
 
-/// Whether the list in `NO_PROXY` matches the host. An entry is a domain, which includes its
-/// subdomains, an address or a CIDR block, with an optional port.
+/// Returns true if the list in `NO_PROXY` matches the host. An entry is a domain, which includes
+/// its subdomains, an address or a CIDR block, with an optional port.
 fn is_excluded(url: &Uri, list: &str) -> bool {
     let port = url.port_u16().unwrap_or(443);
     let entries = list.split([',', ' ']).filter_map(|entry| {

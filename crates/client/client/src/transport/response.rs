@@ -16,7 +16,7 @@ pub(crate) fn parse<T: DeserializeOwned>(call: &Call, body: &[u8]) -> Result<T> 
     Ok(parsed.map_err(|error| unreadable(&call.response_name(), body, error))?)
 }
 
-/// Whether the headers of a response declare a web page.
+/// Returns true if a response is a web page by its headers.
 pub(super) fn is_web_page(headers: &HeaderMap) -> bool {
     let media_type = headers.get(CONTENT_TYPE);
     media_type.is_some_and(|value| value.as_bytes().starts_with(b"text/html"))

@@ -41,8 +41,9 @@ pub(super) fn delay(
     }
 }
 
-/// Whether to retry a request after this error. As in client-go, only reads are retried, and
-/// only if an established connection was lost, for example because the server restarts.
+/// Returns true if a request can be retried after this error. As in client-go, only reads are
+/// retried, and only if an established connection was lost, for example because the server
+/// restarts.
 pub(super) fn is_retryable(method: &Method, error: &(dyn std::error::Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let lost = causes

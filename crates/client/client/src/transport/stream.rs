@@ -12,8 +12,8 @@ use super::{Transport, call::Call, response};
 use crate::error::{Error, Result};
 use longshore_snapshots::WEB_PAGE;
 
-/// The maximum length of a line, in bytes. A line has one object, and API servers store none of
-/// this size.
+/// The maximum length of a line, in bytes. A line has one object, and API servers do not store
+/// objects of this size.
 const MAX_LINE_BYTES: usize = 64 << 20;
 
 /// Streams the chunks of a body as they arrive. The stream ends with [`Error::Closed`] if

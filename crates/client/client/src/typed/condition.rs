@@ -20,13 +20,13 @@ pub struct Condition {
     /// The human-readable message.
     #[serde(default)]
     pub message: Option<String>,
-    /// When the status last changed.
+    /// The time of the last change of the status.
     #[serde(default)]
     pub last_transition_time: Option<Timestamp>,
 }
 
 impl Condition {
-    /// Whether the status is `True`.
+    /// Returns true if the status is `True`.
     #[must_use]
     pub fn holds(&self) -> bool {
         self.status == "True"
@@ -76,7 +76,7 @@ impl<K: Object, C: Connection> Item<K, C> {
         Ok(all.into_iter().find(|condition| condition.kind == kind))
     }
 
-    /// Whether a condition is true. A missing condition is not.
+    /// Returns true if a condition is true, false if it is missing.
     ///
     /// # Errors
     /// The same as [`Item::condition`].

@@ -102,7 +102,7 @@ impl<C: Connection> Container<C> {
         self.get("imageID")
     }
 
-    /// Whether the container is ready.
+    /// Returns true if the container is ready.
     ///
     /// # Errors
     /// [`Error::Status`] if it is absent.
@@ -110,7 +110,7 @@ impl<C: Connection> Container<C> {
         self.get("ready")
     }
 
-    /// How often the container was restarted.
+    /// Returns the number of restarts of the container.
     ///
     /// # Errors
     /// [`Error::Status`] if it is absent.
@@ -206,19 +206,19 @@ impl<C: Connection> ContainerState<C> {
             .unwrap_or(WAITING)
     }
 
-    /// Whether the container has not started.
+    /// Returns true if the container has not started.
     #[must_use]
     pub fn waiting(&self) -> bool {
         self.state() == WAITING
     }
 
-    /// Whether the container is running.
+    /// Returns true if the container is running.
     #[must_use]
     pub fn running(&self) -> bool {
         self.state() == RUNNING
     }
 
-    /// Whether the container has terminated.
+    /// Returns true if the container has terminated.
     #[must_use]
     pub fn terminated(&self) -> bool {
         self.state() == TERMINATED
@@ -232,7 +232,7 @@ impl<C: Connection> ContainerState<C> {
         read(&self.pod, &self.raw[state], "container state", field)
     }
 
-    /// Why it is waiting or has terminated, in CamelCase.
+    /// Returns the reason why the container is waiting or has terminated, in CamelCase.
     ///
     /// # Errors
     /// [`Error::Status`] if it is absent, as for all methods below.
@@ -240,7 +240,7 @@ impl<C: Connection> ContainerState<C> {
         self.get(&[WAITING, TERMINATED], "reason")
     }
 
-    /// Why it is waiting or has terminated, for people.
+    /// Returns a human-readable message about why the container is waiting or has terminated.
     ///
     /// # Errors
     /// [`Error::Status`] if it is absent.
@@ -248,7 +248,7 @@ impl<C: Connection> ContainerState<C> {
         self.get(&[WAITING, TERMINATED], "message")
     }
 
-    /// When it started.
+    /// Returns the time at which the container started.
     ///
     /// # Errors
     /// [`Error::Status`] while it is waiting.
@@ -272,7 +272,7 @@ impl<C: Connection> ContainerState<C> {
         self.get(&[TERMINATED], "signal")
     }
 
-    /// When it terminated.
+    /// Returns the time at which the container terminated.
     ///
     /// # Errors
     /// [`Error::Status`] if it has not terminated.

@@ -103,7 +103,7 @@ impl<C: Connection> Item<Event, C> {
         }
     }
 
-    /// How often the event occurred.
+    /// Returns the number of occurrences of the event.
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) if it is not a number.
@@ -115,7 +115,7 @@ impl<C: Connection> Item<Event, C> {
         }
     }
 
-    /// When the event last occurred; `None` if it has no time.
+    /// Returns the time of the last occurrence of the event; `None` if it has no time.
     ///
     /// # Errors
     /// [`Error::Decode`](crate::Error::Decode) if it is not a time.

@@ -18,8 +18,8 @@ pub use node::{Address, AddressType};
 pub use resources::Resources;
 pub use simple::{IngressPoint, SecretType};
 
-/// An enum of strings that preserves unknown values, because a newer server may have more
-/// of them.
+/// An enum of strings that preserves unknown values, because a newer server may have additional
+/// values.
 macro_rules! open_enum {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -123,7 +123,7 @@ open_enum! {
 /// # Ok(()) });
 /// ```
 impl PodPhase {
-    /// Whether the pod has succeeded or failed.
+    /// Returns true if the pod has succeeded or failed.
     #[must_use]
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed)

@@ -92,7 +92,7 @@ impl<C: Connection> Item<Pod, C> {
         })
     }
 
-    /// Why the pod has its phase, for people.
+    /// Returns a human-readable message about the pod's phase.
     ///
     /// # Errors
     /// [`Error::Status`](crate::Error::Status) if it is absent.
@@ -100,7 +100,7 @@ impl<C: Connection> Item<Pod, C> {
         self.status_field(&["message"])
     }
 
-    /// Why the pod has its phase, in CamelCase.
+    /// Returns the reason for the pod's phase, in CamelCase.
     ///
     /// # Errors
     /// [`Error::Status`](crate::Error::Status) if it is absent.
@@ -108,7 +108,7 @@ impl<C: Connection> Item<Pod, C> {
         self.status_field(&["reason"])
     }
 
-    /// When the node accepted the pod.
+    /// Returns the time at which the node accepted the pod.
     ///
     /// # Errors
     /// [`Error::Status`](crate::Error::Status) if no node has accepted it yet.
@@ -134,7 +134,7 @@ impl<C: Connection> Item<Pod, C> {
         self.container_statuses("containerStatuses")
     }
 
-    /// Like [`Item::containers`], of the init containers.
+    /// Like [`Item::containers`], but for the init containers.
     ///
     /// # Errors
     /// The same as [`Item::containers`].

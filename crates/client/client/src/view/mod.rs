@@ -62,7 +62,7 @@ pub struct View<K: Object> {
     labels: LabelSelector,
     fields: FieldSelector,
     pub(crate) writing: Writing,
-    /// Whether lists may come from the server's cache, see [`View::from_cache`].
+    /// True if lists may come from the server's cache, see [`View::from_cache`].
     pub(crate) cached: bool,
     /// The method that was called with an empty selector. Every request is then rejected.
     empty_selector: Option<&'static str>,

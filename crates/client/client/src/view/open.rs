@@ -53,9 +53,9 @@ impl Cluster {
         Ok(self.view_of(self.kind_by_name(word).await?))
     }
 
-    /// Returns a view of all objects of the kind with this `apiVersion` and `kind`, which
-    /// may be those of a list. A kind that this crate does not know is looked up in the
-    /// cluster.
+    /// Returns a view of all objects of the kind with this `apiVersion` and `kind`. The kind of a
+    /// list stands for the kind of its items. A kind that this crate does not know is looked up in
+    /// the cluster.
     ///
     /// # Errors
     /// The same as [`Cluster::kind`].

@@ -112,7 +112,7 @@ impl<K: Object> View<K> {
 }
 
 impl<K: Object> Item<K> {
-    /// Like [`View::scale`], of this object now.
+    /// Like [`View::scale`], for this object. Requests the current scale.
     ///
     /// # Errors
     /// The same as [`View::scale`].
@@ -120,7 +120,7 @@ impl<K: Object> Item<K> {
         self.view().scale(self.name()).await
     }
 
-    /// Like [`View::set_scale`], of this object.
+    /// Like [`View::set_scale`], for this object.
     ///
     /// # Errors
     /// The same as [`View::scale`].

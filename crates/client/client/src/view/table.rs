@@ -1,4 +1,4 @@
-//! Tables: objects as the server prints them for people.
+//! Tables: objects as the server formats them for terminals.
 
 use bytes::Bytes;
 use longshore_snapshots::Snapshot;
@@ -17,11 +17,11 @@ use crate::{
 pub struct Table {
     /// The columns, in order.
     pub columns: Vec<Column>,
-    /// One row per object.
+    /// The rows, one per object.
     pub rows: Vec<Row>,
 }
 
-/// One column of a [`Table`].
+/// A column of a [`Table`].
 #[derive(Debug, Clone, Deserialize)]
 pub struct Column {
     /// The name, for example `Ready`.
@@ -29,19 +29,19 @@ pub struct Column {
     /// The description; may be empty.
     #[serde(default)]
     pub description: String,
-    /// 0 for columns that are always shown, higher for those of wide tables.
+    /// 0 for columns that are always shown, higher for columns of wide tables only.
     #[serde(default)]
     pub priority: i32,
 }
 
-/// One row of a [`Table`].
+/// A row of a [`Table`].
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The object's name.
     pub name: String,
-    /// Its namespace; empty for cluster-scoped objects.
+    /// The namespace of the object; empty if it is cluster-scoped.
     pub namespace: String,
-    /// One value per column: texts, numbers, booleans.
+    /// The values, one per column: strings, numbers, booleans.
     pub cells: Vec<Value>,
 }
 

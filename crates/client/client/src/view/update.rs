@@ -10,11 +10,11 @@ impl<K: Object> View<K> {
     /// If another client has changed the object in between, this is repeated with the
     /// newer version.
     ///
-    /// Fields that the type does not have, such as those of a newer server, keep their
-    /// values, except in elements of lists that `change` changes and that have no `name`.
+    /// Fields that the type does not have, such as fields of a newer server, keep their values,
+    /// except in elements of lists that `change` changes and that have no `name`.
     ///
     /// # Errors
-    /// As `change`, [`View::fetch`], [`Item::object`] and [`View::replace`]; a conflict
+    /// The errors of `change`, [`View::fetch`], [`Item::object`] and [`View::replace`]; a conflict
     /// after [`Timing::retries`](crate::Timing::retries) tries.
     ///
     /// ```
@@ -89,7 +89,8 @@ fn merge_change(stored: &mut Value, before: &Value, after: Value) {
     }
 }
 
-/// The index of the element that `after` was: one that is equal or has the same name.
+/// Returns the previous index of the element `after`: the index of an equal element, or of an
+/// element with the same name.
 fn same_element(before: &[Value], after: &Value) -> Option<usize> {
     let equal = before.iter().position(|before| before == after);
     equal.or_else(|| {

@@ -239,7 +239,7 @@ impl<K: Object> Item<K> {
         {
             metadata["resourceVersion"] = self.version().into();
         }
-        // Of an object that was created again with the same name, the UID differs.
+        // If the object was created again with the same name, the UID differs.
         if metadata["uid"].as_str().is_none_or(str::is_empty) {
             metadata["uid"] = self.uid().into();
         }

@@ -21,22 +21,22 @@ use longshore_snapshots::Snapshot;
 const QUIET: Duration = Duration::from_secs(5);
 /// The annotation with which a server marks the end of the initial events.
 const END: [&str; 3] = ["metadata", "annotations", "k8s.io/initial-events-end"];
-/// Pages are smaller than those of a stream, because two pages are in memory in addition to
-/// the objects that are kept.
+/// Pages are smaller than a stream's, because two pages are in memory in addition to the objects
+/// that are kept.
 const PAGE: u32 = 100;
 const EVENT: &str = "an initial event of a watch";
 
 /// The form of the objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// As received.
+    /// Objects as received.
     Whole,
-    /// Without `managedFields`, each in a buffer of its own.
+    /// Without `managedFields`, each in its own buffer.
     Compact,
 }
 
-/// All objects and their resource version, and the watch that continues from there, if one
-/// is open already.
+/// All objects and their resource version, and the watch that continues from there, if it is
+/// already open.
 pub(crate) struct Filled {
     pub(crate) snapshots: Vec<Arc<Snapshot>>,
     pub(crate) version: String,

@@ -30,10 +30,10 @@ pub(crate) use session::{Session, Step};
 
 /// Changes to the objects of a view, in order, without duplicates or gaps.
 ///
-/// It does not end by itself. After the end or loss of a connection, it reconnects from the
-/// last resource version. If that version has expired, the next event is
-/// [`WatchEvent::Resync`]. It ends after an error that cannot be solved by a retry, such as
-/// a missing permission, and returns this error.
+/// A watch does not end by itself. After the end or loss of a connection, it reconnects from the
+/// last resource version. If that version has expired, the next event is [`WatchEvent::Resync`]. It
+/// ends after an error that cannot be solved by a retry, such as a missing permission, and returns
+/// this error.
 ///
 /// Also a `Stream` of results. Dropping it closes the connection.
 ///
@@ -60,7 +60,7 @@ pub struct Watch<K: Object> {
     what: String,
 }
 
-/// Returns the next event with texts of its own: an item that is kept must not keep the
+/// Returns the next event with its own copies of texts: an item that is kept must not keep the
 /// buffer of the connection.
 async fn next<K: Object>(session: &mut Session<K>) -> Result<WatchEvent<K>> {
     let step = session.step().await?;
@@ -144,8 +144,8 @@ impl<K: Object> View<K> {
     /// Watches changes after a resource version, of a [`List`] or an item.
     ///
     /// # Errors
-    /// The same as [`View::watch`]. A version that the server no longer knows is no
-    /// error: the first event is then a `Resync`.
+    /// The same as [`View::watch`]. A version that the server no longer has is not an error: the
+    /// first event is then a `Resync`.
     pub async fn watch_since(&self, version: &str) -> Result<Watch<K>> {
         Watch::open(self.clone(), version.to_owned()).await
     }

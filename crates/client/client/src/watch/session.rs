@@ -24,7 +24,7 @@ const MALFORMED: u32 = 3;
 const UNAUTHORIZED: u32 = 1;
 const EVENT: &str = "an event of a watch";
 
-/// One event. The texts are slices of the connection's buffer.
+/// An event. The texts are slices of the connection's buffer.
 pub(crate) enum Step {
     Added(Snapshot),
     Modified(Snapshot),
@@ -38,7 +38,7 @@ pub(crate) struct Session<K: Object> {
     /// The resource version of the last event.
     version: String,
     lines: Option<Lines>,
-    /// Whether `version` has expired.
+    /// True if `version` has expired.
     expired: bool,
     /// Failures in a row, for the back-off.
     failures: u32,
@@ -81,7 +81,7 @@ impl<K: Object> Session<K> {
         self.heard();
     }
 
-    /// Discards the version: nothing can continue from it.
+    /// Discards the resource version: a watch cannot continue from it.
     pub(crate) fn forget(&mut self) {
         (self.lines, self.expired) = (None, true);
         self.heard();
@@ -243,13 +243,14 @@ impl<K: Object> Session<K> {
     }
 }
 
-/// The pause that the server asks for. No server may stop a watch for hours.
+/// The pause that the server requests. It is limited, so that a server cannot stop a watch for
+/// hours.
 fn asked(error: &Error) -> Duration {
     let asked = error.retry_after().unwrap_or_default();
     asked.min(transport::MAX_RETRY_AFTER)
 }
 
-/// Whether a retry may help.
+/// Returns true if a retry may help.
 fn is_passing(error: &Error) -> bool {
     match error {
         Error::Unreachable { .. } => true,

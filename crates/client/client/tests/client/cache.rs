@@ -147,7 +147,7 @@ async fn a_watch_list_fills_the_cache_and_continues_as_its_watch() {
     assert_eq!(names(&cache.by_label("app", "db")), ["n/one"]);
     let selector = "app in (web,db),!tier".parse().unwrap();
     assert_eq!(names(&cache.matching(&selector)), ["n/one"]);
-    // One connection, and an earlier snapshot does not change.
+    // There is one connection, and an earlier snapshot does not change.
     let seen = fake.requests();
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0].query("sendInitialEvents"), Some("true"));

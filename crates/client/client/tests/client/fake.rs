@@ -31,7 +31,7 @@ pub enum Answer {
     Refused,
 }
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Clone, Copy)]
 pub enum End {
     Clean,
@@ -108,7 +108,7 @@ pub struct ReceivedRequest {
 }
 
 impl ReceivedRequest {
-    /// A parameter of the query, as it was sent.
+    /// Returns a parameter of the query, as the client sent it.
     pub fn query(&self, name: &str) -> Option<&str> {
         let (_, query) = self.target.split_once('?')?;
         query

@@ -32,7 +32,7 @@ async fn an_invalid_item_is_an_error_of_that_item() {
         assert!(matches!(error, Error::Decode { .. }));
         assert!(error.to_string().starts_with(text), "{error}");
     }
-    // Its bytes can be read; an operation on an object without a name fails.
+    // The bytes of an invalid object can be read; an operation on an object without a name fails.
     let value: Value = serde_json::from_slice(bad.bytes()).unwrap();
     assert_eq!(value["metadata"]["name"]["of"], "another type");
     assert_eq!((bad.name(), bad.namespace(), bad.version()), ("", None, ""));

@@ -78,7 +78,7 @@ async fn both_the_type_and_json_are_written() {
     );
 }
 
-/// As kube's derive macro makes it.
+/// A type as kube's derive macro generates it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Rack {
     metadata: ObjectMeta,
@@ -131,7 +131,7 @@ async fn types_with_kubes_resource_are_kinds() {
         (&sent.body["apiVersion"], &sent.body["kind"]),
         (&json!("example.com/v1"), &json!("Rack"))
     );
-    // Another version of a built-in kind is a kind of its own.
+    // Another version of a built-in kind is a separate kind.
     let older = k8s_openapi::api::autoscaling::v1::HorizontalPodAutoscaler::info();
     assert_eq!(older.api_path(), "/apis/autoscaling/v1");
     assert!(older.is_namespaced());

@@ -393,7 +393,7 @@ async fn the_error_of_an_unreachable_cluster_names_it_and_a_remedy() {
     );
 }
 
-/// As in client-go.
+/// The same rule as in client-go.
 #[tokio::test]
 async fn reads_are_retried_when_the_connection_is_lost() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -31,7 +31,7 @@ impl View<Pod> {
     ///
     /// # Errors
     /// [`Error::Copy`] if a file cannot be read on this machine or written in the container,
-    /// [`Error::Invalid`] on an older server, and those of [`View::exec`].
+    /// [`Error::Invalid`] on an older server, and the errors of [`View::exec`].
     ///
     /// [`CopyOptions`] has an example.
     pub async fn copy_in(

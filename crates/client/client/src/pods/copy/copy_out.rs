@@ -33,8 +33,8 @@ impl View<Pod> {
     /// container needs `tar`.
     ///
     /// # Errors
-    /// [`Error::Copy`] if the file does not exist, the container has no `tar`, or the copy
-    /// cannot be written, and those of [`View::exec`].
+    /// [`Error::Copy`] if the file does not exist, the container has no `tar`, or the copy cannot
+    /// be written, and the errors of [`View::exec`].
     ///
     /// [`CopyOptions`] has an example.
     pub async fn copy_out(
@@ -97,7 +97,7 @@ fn destination(to: &Path, file: &str) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Creates a temporary folder beside the destination. A rename from there is atomic.
+/// Creates a temporary folder next to the destination. A rename from there is atomic.
 fn staging_dir(destination: &Path) -> Result<TempDir, String> {
     let parent = destination
         .parent()

@@ -52,7 +52,7 @@ impl View<Pod> {
     /// all of them have ended. The other options apply to each container.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the options name a container. Those of [`View::logs`] if no
+    /// [`Error::Invalid`] if the options name a container. The errors of [`View::logs`] if no
     /// container has a log. Later errors are items of the stream.
     pub async fn logs_all(
         &self,
@@ -203,7 +203,7 @@ fn containers(pod: &Item<Pod>) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether the error says that a container has no log. Servers return 400 if it has not
+/// Returns true for the error of a container without a log. Servers return 400 if it has not
 /// started, or has no previous instance.
 fn has_no_log(error: &Error) -> bool {
     error.code() == Some(400)
@@ -213,7 +213,7 @@ fn is_finished(pod: &Item<Pod>) -> bool {
     pod.phase().is_ok_and(|phase| phase.is_final())
 }
 
-/// Whether a container has started, in this or an earlier instance.
+/// Returns true if a container has started, in this or an earlier instance.
 fn has_started(pod: &Item<Pod>, container: &str) -> bool {
     LISTS.iter().any(|(_, list)| {
         let statuses: Vec<Value> = pod

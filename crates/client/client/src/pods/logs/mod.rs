@@ -36,7 +36,7 @@ pub use all::LogLine;
 /// let chunks: Vec<_> = pod.logs(&last).await?.try_collect().await?;
 /// assert_eq!(chunks.concat(), b"two\n");
 ///
-/// // Line by line, and those of all containers.
+/// // Line by line, and the lines of all containers.
 /// let lines: Vec<_> = pod.log_lines(&last).await?.try_collect().await?;
 /// assert_eq!(lines, ["two"]);
 /// let lines: Vec<_> = pod.logs_all(&last).await?.try_collect().await?;
@@ -49,8 +49,8 @@ impl View<Pod> {
     /// [`LogOptions::follow`].
     ///
     /// # Errors
-    /// Those of the server, for example 400 if the container has not started. An item of the
-    /// stream is an error if the connection is lost.
+    /// The server's errors, for example 400 if the container has not started. An item of the stream
+    /// is an error if the connection is lost.
     pub async fn logs(
         &self,
         name: &str,

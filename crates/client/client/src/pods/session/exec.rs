@@ -16,8 +16,8 @@ impl View<Pod> {
     /// Runs a command in a container of a pod. The view must have a namespace.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an empty command. Those of the server: the pod or the container
-    /// does not exist or is not running.
+    /// [`Error::Invalid`] for an empty command, and the server's errors, for example if the pod or
+    /// the container does not exist or is not running.
     ///
     /// ```
     /// # longshore_embedded::example_in_pod("sleep 1000", async |pods| {

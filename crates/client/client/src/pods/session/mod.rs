@@ -24,9 +24,9 @@ use crate::error::{Error, Result};
 pub struct ExecOptions {
     /// The container. Required if the pod has several containers and no default container.
     pub container: Option<String>,
-    /// Whether to send input.
+    /// Sends input to the command.
     pub stdin: bool,
-    /// Whether to allocate a terminal. All output is then standard output.
+    /// Allocates a terminal. All output is then standard output.
     pub tty: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Session {
     stderr: Option<Reader>,
     frames: mpsc::Sender<pump::Frame>,
     ended: oneshot::Receiver<Result<Status>>,
-    /// Whether the protocol can signal the end of the input.
+    /// True if the protocol can signal the end of the input.
     ends_input: bool,
     /// The name of the request in errors.
     request: String,

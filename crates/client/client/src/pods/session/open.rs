@@ -54,7 +54,7 @@ impl Session {
         })
     }
 
-    /// Whether the protocol can signal the end of the input.
+    /// Returns true if the protocol can signal the end of the input.
     pub(crate) fn ends_input(&self) -> bool {
         self.ends_input
     }

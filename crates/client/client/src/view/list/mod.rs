@@ -13,8 +13,8 @@ pub(crate) use pages::read_consistent;
 /// The number of items per page of a complete list.
 const PAGE: u32 = 500;
 
-/// What to do if the snapshot of a paginated list expires (410), after a long pause between
-/// two pages.
+/// The reaction to the expiry (410) of a paginated list's snapshot, which happens after a long
+/// pause between two pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Expired {
     /// Continue with a newer snapshot, if the server offers one, as all do since Kubernetes
@@ -28,7 +28,7 @@ pub enum Expired {
     Fail,
 }
 
-/// How a list is paginated.
+/// Options for the pagination of a list.
 ///
 /// ```
 /// use longshore_client::{Expired, Paging};
@@ -42,7 +42,7 @@ pub struct Paging {
     /// The number of items per page; 0 leaves it to the server, which then returns all
     /// items at once.
     pub limit: u32,
-    /// What to do if the snapshot expires between two pages.
+    /// The reaction to an expired snapshot between two pages.
     pub expired: Expired,
 }
 
@@ -154,8 +154,7 @@ impl<K: Object> View<K> {
         self.stream_by(Paging::default())
     }
 
-    /// Like [`View::stream`], with pages of another size, or for callers to whom
-    /// an expired snapshot is an error.
+    /// Like [`View::stream`], with another page size, or with an error for an expired snapshot.
     ///
     /// ```
     /// # longshore_embedded::example(async |cluster| {

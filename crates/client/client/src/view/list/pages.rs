@@ -17,8 +17,8 @@ use crate::{
     list::List,
 };
 
-/// The number of bytes at the beginning of a page in which the cursor of the next one is looked
-/// for, before the whole page has arrived.
+/// The number of bytes at the beginning of a page that are searched for the cursor of the next
+/// page, before the whole page has arrived.
 const HEAD: usize = 64 * 1024;
 
 /// The maximum size of the objects of all pages of a list that is kept in memory, in bytes. A
@@ -32,7 +32,7 @@ const PAGE_BYTES: usize = 1024;
 /// The maximum number of pages without objects in a row. API servers send none.
 const MAX_EMPTY_PAGES: usize = 100;
 
-/// How the pages of a view are read.
+/// Options for reading the pages of a view.
 #[derive(Clone)]
 pub(super) struct Pages<K: Object> {
     view: View<K>,
