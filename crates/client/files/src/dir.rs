@@ -86,7 +86,7 @@ pub fn private_dir(path: &Path) -> Result<PathBuf, Error> {
 /// belong to any user.
 ///
 /// # Errors
-/// As [`private_dir`].
+/// The same as [`private_dir`].
 pub fn check_output_dir(path: &Path) -> Result<(), Error> {
     let user = User::current();
     let found = fs::metadata(path).map_err(Error::io("look at", path))?;

@@ -26,8 +26,8 @@ impl DiskLimit {
         }
     }
 
-    /// Reads the limit in bytes that was saved to a file. Returns `None` if there is none, or the file
-    /// is not readable.
+    /// Reads the limit in bytes that was saved to a file. Returns `None` if the file does not exist
+    /// or is not readable.
     #[must_use]
     pub fn saved(file: &Path) -> Option<u64> {
         let text = fs::read_to_string(file).ok()?;

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-/// Why a private file or directory cannot be used.
+/// An error that makes a private file or directory unusable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -23,7 +23,7 @@ pub enum Error {
         path: PathBuf,
         /// The problem.
         problem: String,
-        /// How to solve the problem.
+        /// The remedy.
         remedy: String,
     },
 }

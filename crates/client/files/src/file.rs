@@ -18,7 +18,7 @@ use crate::{
 /// The maximum size of a private file that is read as a whole. These files are small.
 const READ_LIMIT: u64 = 16 << 20;
 
-/// How to open a private file.
+/// The access with which a private file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// For reading. The file must exist.
@@ -101,15 +101,15 @@ pub fn read_from_disk(file: &File) -> io::Result<()> {
 /// Reads a private file as a whole. `None` if it does not exist.
 ///
 /// # Errors
-/// As [`open`]; and [`Error::Io`] if the file is larger than 16 MiB.
+/// The errors of [`open`], and [`Error::Io`] if the file is larger than 16 MiB.
 pub fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     read_as(path, OpenMode::Read)
 }
 
-/// As [`read_optional`], without changing the file's mode.
+/// Reads a private file like [`read_optional`], but does not change the file's mode.
 ///
 /// # Errors
-/// As [`read_optional`].
+/// The same as [`read_optional`].
 pub fn inspect_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     read_as(path, OpenMode::Inspect)
 }

@@ -19,8 +19,8 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Reads a whole file. The file may be a pipe, such as a shell's `<(command)`.
 ///
 /// # Errors
-/// As [`std::fs::read`]; kind `FileTooLarge` for a file of more than `max_bytes` bytes, and
-/// `TimedOut` for a pipe that receives no data for ten seconds.
+/// The errors of [`std::fs::read`]; kind `FileTooLarge` for a file of more than `max_bytes` bytes,
+/// and `TimedOut` for a pipe that receives no data for ten seconds.
 pub fn read_limited(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     read_for(path, max_bytes, IDLE_TIMEOUT)
 }

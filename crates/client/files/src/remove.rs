@@ -16,7 +16,7 @@ use rustix::{
     io::Errno,
 };
 
-/// How many subdirectories of a directory are listed before they are removed.
+/// The maximum number of subdirectories that are listed before they are removed.
 const BATCH: usize = 1024;
 /// The depth below which directories are moved to the top of the tree, so that the memory for
 /// the way back up is limited.
@@ -64,7 +64,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
 
 enum Removed {
     Yes,
-    /// It is a directory with entries.
+    /// A directory that is not empty.
     NotEmpty,
 }
 
@@ -93,7 +93,7 @@ struct Level {
     identity: Identity,
     /// Subdirectories that have entries.
     pending: Vec<CString>,
-    /// True if `pending` names all of them, or no more are to be removed.
+    /// True if `pending` has all subdirectories, or no more will be removed.
     is_listed: bool,
 }
 
@@ -103,7 +103,7 @@ struct Removal {
     top: OwnedFd,
     /// The directory of the last level.
     current: OwnedFd,
-    /// From the top of the tree to the current directory; never empty before the end.
+    /// The levels from the top of the tree to the current directory; never empty before the end.
     levels: Vec<Level>,
     /// The number of directories that were moved to the top.
     moved: u64,
@@ -202,8 +202,7 @@ impl Level {
         }
     }
 
-    /// Removes files and empty directories, and lists the other directories, but not more than
-    /// [`BATCH`] of them.
+    /// Removes files and empty directories, and lists at most [`BATCH`] of the other directories.
     fn remove_entries(&mut self, folder: &OwnedFd) -> io::Result<()> {
         let mut first_error = None;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{Error, check_output_dir, file::read_optional};
 
-/// Whether a replaced file must survive a power failure.
+/// The durability of a replaced file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Syncs the file and its directory to disk.
@@ -46,10 +46,10 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> Result<()
     }
 }
 
-/// As [`replace`], but does nothing if the file already has this content.
+/// Replaces a file like [`replace`], but does nothing if the file already has this content.
 ///
 /// # Errors
-/// As [`replace`], and as [`read_optional`].
+/// The errors of [`replace`] and [`read_optional`].
 pub fn replace_if_changed(
     path: &Path,
     content: &[u8],

@@ -30,14 +30,14 @@ pub(crate) struct Facts {
 }
 
 impl User {
-    /// Whether this user or root owns the entry.
+    /// Returns true if this user or root owns the entry.
     fn trusts_owner(self, facts: Facts) -> bool {
         facts.uid == 0 || facts.uid == self.uid || self.unmapped == Some(facts.uid)
     }
 
-    /// A message that says which other user may write to the entry. The user's own group and
-    /// root's group are trusted: on many systems, each user has a group with the same name,
-    /// and new files are writable by that group.
+    /// Returns a message about the other users who may write to the entry. The user's own group and
+    /// root's group are trusted: on many systems, each user has a group with the same name, and new
+    /// files are writable by that group.
     fn other_writer(self, facts: Facts) -> Option<String> {
         if facts.mode & OTHER_WRITE != 0 {
             return Some("every user may write to it".to_owned());

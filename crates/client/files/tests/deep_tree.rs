@@ -1,5 +1,5 @@
-//! A tree that is far deeper than a stack, a path and the number of descriptors allow. It has a
-//! process of its own, because it limits the descriptors of the process.
+//! Removes a tree that is far deeper than a stack, a path and the number of descriptors allow. This
+//! test has its own process, because it limits the descriptors of the process.
 #![allow(clippy::unwrap_used)]
 
 use std::{fs, thread};
@@ -14,7 +14,7 @@ use rustix::{
 const DEPTH: usize = 60_000;
 /// A branch at every level leaves work for the way back up.
 const BRANCH_EVERY: usize = 7;
-/// Descriptors of the process: those of the test harness, and a few for the removal.
+/// The limit of open file descriptors: enough for the test harness and a few for the removal.
 const DESCRIPTORS: u64 = 16;
 const STACK_BYTES: usize = 64 << 10;
 
