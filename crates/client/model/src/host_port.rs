@@ -1,4 +1,4 @@
-//! Ports of a node that containers request (`hostPort`), and which of them conflict.
+//! Ports of a node that containers request (`hostPort`), and conflicts between them.
 
 /// The address that stands for all addresses of a node.
 const ALL_ADDRESSES: &str = "0.0.0.0";
@@ -22,8 +22,8 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Why a pod does not fit on a node on which a requested port is in use, as Kubernetes'
-    /// scheduler and kubelet report it.
+    /// The reason why a pod does not fit on a node where a requested port is in use, as reported by
+    /// Kubernetes' scheduler and kubelet.
     pub const CONFLICT: &str = "node(s) didn't have free ports for the requested pod ports";
 
     /// Returns the port for the fields `hostIP`, `protocol` and `hostPort` of a container's port;

@@ -114,7 +114,7 @@ impl FromIterator<String> for Words {
     }
 }
 
-/// Whether a kind is namespaced or cluster-scoped.
+/// The scope of a kind: namespaced or cluster-scoped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Objects are in a namespace.

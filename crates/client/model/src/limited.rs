@@ -1,5 +1,5 @@
-//! Lists of problems that are found per item of an input. They keep the first problems and count the
-//! others, so that a short input cannot cause a long answer.
+//! Lists of problems that are found per item of an input. They keep the first problems and count
+//! the others, so that a short input cannot cause a long response.
 
 use crate::StatusCause;
 
@@ -21,7 +21,7 @@ pub trait Problem {
     fn shorten(&mut self);
     /// The size of the texts.
     fn bytes(&self) -> usize;
-    /// Says how many problems are not listed.
+    /// Returns a text with the number of problems that are not listed.
     fn omitted(count: usize) -> Self;
 }
 
@@ -114,7 +114,7 @@ impl<T: Problem> Limited<T> {
         self.kept.len() >= MAX_PROBLEMS || self.bytes >= MAX_PROBLEM_BYTES
     }
 
-    /// Returns the problems. If some are not kept, the last one says how many.
+    /// Returns the problems. If some were dropped, the last one contains their number.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<T> {
         if self.omitted > 0 {
@@ -199,7 +199,7 @@ mod tests {
         }
         let all = list.into_vec();
         let bytes: usize = all.iter().map(|cause| cause.message.len()).sum();
-        // The last text says how many there are.
+        // The last text contains the number of problems.
         let most = MAX_PROBLEM_BYTES + MAX_TEXT_BYTES + 100;
         assert!(bytes <= most, "{bytes}");
         assert!(all[0].message.ends_with('…') && all[0].message.len() <= MAX_TEXT_BYTES);

@@ -31,7 +31,7 @@ pub struct ObjectMeta {
     /// A sequence number of the desired state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// When the server created the object.
+    /// The time at which the server created the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Timestamp>,
     /// Set while the object is being deleted: when the grace period ends.
@@ -102,10 +102,10 @@ pub struct OwnerReference {
     pub name: String,
     /// The owner's uid.
     pub uid: String,
-    /// Whether the owner is the managing controller of the object.
+    /// True if the owner is the managing controller of the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
-    /// Whether a foreground deletion of the owner waits for the object.
+    /// True if a foreground deletion of the owner waits for the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }

@@ -1,10 +1,10 @@
 //! Validation of names: DNS labels and subdomains, label keys and values.
 //!
-//! The rules are those of "Object Names and IDs" and "Labels and Selectors" in
-//! the Kubernetes documentation. Errors state the violated rule.
+//! The rules are from "Object Names and IDs" and "Labels and Selectors" in the Kubernetes
+//! documentation. Errors state the violated rule.
 
-/// The characters of random suffixes of names, and of hashes in names: no vowels, so that they
-/// do not form words, and no characters that look alike. As in Kubernetes.
+/// The characters of random suffixes of names, and of hashes in names: no vowels, so that they do
+/// not form words, and no similar characters. The same as in Kubernetes.
 pub const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// An invalid name and the rule that it violates.

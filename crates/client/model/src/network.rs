@@ -3,8 +3,8 @@
 
 use std::net::Ipv4Addr;
 
-/// The address of the first node. It is not that of `localhost`, because pods can request a
-/// port of one of the two (`hostIP`).
+/// The address of the first node. It differs from `localhost`, because pods can request a port of
+/// one of the two (`hostIP`).
 pub const NODE_ADDRESS: Ipv4Addr = Ipv4Addr::new(127, 7, 0, 1);
 
 /// The maximum number of nodes of an embedded cluster.

@@ -19,7 +19,7 @@ pub enum PatchKind {
     /// Strategic merge patch: the merge of Kubernetes, which merges lists of
     /// objects by key.
     Strategic,
-    /// Server-side apply: the fields that a manager wants to own.
+    /// Server-side apply: the fields that a manager applies and then owns.
     Apply,
 }
 

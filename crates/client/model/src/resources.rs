@@ -11,10 +11,10 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Requirements {
-    /// What is reserved.
+    /// The reserved amounts.
     #[serde(deserialize_with = "null_as_default")]
     pub requests: Amounts,
-    /// What may be used.
+    /// The maximum amounts.
     #[serde(deserialize_with = "null_as_default")]
     pub limits: Amounts,
 }
@@ -23,9 +23,9 @@ pub struct Requirements {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Container {
-    /// Its name.
+    /// The name of the container.
     pub name: String,
-    /// Its requests and limits.
+    /// The requests and limits of the container.
     #[serde(deserialize_with = "null_as_default")]
     pub resources: Requirements,
     restart_policy: Option<String>,
@@ -56,7 +56,7 @@ pub struct PodResources {
     pub init_containers: Vec<Container>,
     /// The requests and limits of the whole pod.
     pub resources: Option<Requirements>,
-    /// What the pod needs besides its containers.
+    /// The resources that the pod needs in addition to its containers.
     #[serde(deserialize_with = "null_as_default")]
     pub overhead: Amounts,
 }
@@ -197,7 +197,7 @@ mod tests {
             "containers": [container("2")],
             "initContainers": [container("4"), sidecar, container("3")],
         });
-        // The second init container needs 3 besides the sidecar: more than 2 + 1.
+        // The second init container needs 3 in addition to the sidecar: more than 2 + 1.
         assert_eq!(pod(spec.clone()).requests()["cpu"].to_string(), "4");
         spec["initContainers"][2] = container("5");
         assert_eq!(pod(spec.clone()).requests()["cpu"].to_string(), "6");

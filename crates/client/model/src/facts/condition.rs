@@ -16,7 +16,7 @@ pub struct Condition {
     pub reason: String,
     /// The human-readable message.
     pub message: String,
-    /// When the status last changed.
+    /// The time of the last change of the status.
     pub last_transition_time: Option<Timestamp>,
 }
 

@@ -55,7 +55,7 @@ pub struct PodSpec {
     pub restart_policy: String,
     /// The maximum run time in seconds.
     pub active_deadline_seconds: Option<i64>,
-    /// The resources of the pod itself, in addition to those of its containers.
+    /// The resources of the pod itself, in addition to its containers' resources.
     #[serde(deserialize_with = "super::quantities")]
     pub overhead: Quantities,
 }

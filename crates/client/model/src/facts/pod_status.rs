@@ -13,10 +13,10 @@ pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(deserialize_with = "null_as_default")]
     pub phase: String,
-    /// Why the pod has this phase, in CamelCase.
+    /// The reason for the pod's phase, in CamelCase.
     #[serde(deserialize_with = "null_as_default")]
     pub reason: String,
-    /// The same for people.
+    /// A human-readable message about the reason.
     #[serde(deserialize_with = "null_as_default")]
     pub message: String,
     /// `PodScheduled`, `Ready` and others.
@@ -62,7 +62,7 @@ pub struct ContainerStatus {
     /// The state before the last restart.
     #[serde(deserialize_with = "null_as_default")]
     pub last_state: ContainerState,
-    /// Whether the startup probe has succeeded, if the container runs.
+    /// True if the startup probe has succeeded, while the container runs.
     pub started: Option<bool>,
 }
 
@@ -78,13 +78,13 @@ pub struct ContainerState {
     pub terminated: Option<Terminated>,
 }
 
-/// Why a container is waiting.
+/// The reason why a container is waiting.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Waiting {
     /// The reason, for example `ImagePullBackOff`.
     pub reason: String,
-    /// The same for people.
+    /// A human-readable message about the reason.
     pub message: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Waiting {
 #[serde(default)]
 pub struct Running {}
 
-/// How a container terminated.
+/// The termination of a container.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Terminated {
@@ -105,6 +105,6 @@ pub struct Terminated {
     pub reason: String,
     /// The termination message.
     pub message: String,
-    /// When it terminated.
+    /// The time at which the container terminated.
     pub finished_at: Option<Timestamp>,
 }

@@ -1,5 +1,5 @@
-//! The default objects as tables. Mandatory objects get their spec back if it is changed,
-//! suggested objects only as long as their annotation says so.
+//! The default objects as tables. Mandatory objects get their spec back if it is changed, suggested
+//! objects only as long as their annotation allows it.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use super::{AUTO_UPDATE, EXEMPT};
 /// A default object.
 #[derive(Debug, Clone, Copy)]
 pub struct DefaultObject {
-    /// Its name.
+    /// The name of the object.
     pub name: &'static str,
     /// True if its spec cannot be changed.
     pub is_mandatory: bool,

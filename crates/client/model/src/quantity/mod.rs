@@ -9,7 +9,7 @@ pub use amount::{Amount, Amounts};
 /// An amount of a resource. Keeps the original text; [`Quantity::value`]
 /// returns the number.
 ///
-/// Units are those of the resource: cores for `cpu`, bytes for `memory`.
+/// The unit depends on the resource: cores for `cpu`, bytes for `memory`.
 ///
 /// ```
 /// use longshore_model::Quantity;

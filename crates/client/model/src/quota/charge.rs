@@ -1,4 +1,4 @@
-//! Checks whether the quotas of a namespace have room for a write.
+//! Checks whether the quotas of a namespace allow a write.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::quantity::{Amount, Amounts};
 /// A write of an object.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// What quotas count of the kind.
+    /// The evaluator of the kind.
     pub evaluator: &'a Evaluator,
     /// The new state.
     pub object: &'a Map<String, Value>,
@@ -35,7 +35,7 @@ pub struct Charge {
 /// Returns the new usage of each quota that changes.
 ///
 /// # Errors
-/// The write is not allowed. The messages are those of Kubernetes.
+/// An error if the write is not allowed, with the message of Kubernetes.
 pub fn charge(quotas: &[Quota], request: Request<'_>) -> Result<Vec<Charge>, String> {
     let Request {
         evaluator,

@@ -1,4 +1,4 @@
-//! How much of each resource an object of a kind uses.
+//! The resource usage of an object, by kind.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::quantity::{Amount, Amounts};
 
-/// What quotas count of the objects of a kind.
+/// The usage that quotas count for the objects of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Evaluator {
     /// Pods and their resources.
@@ -99,7 +99,7 @@ impl Evaluator {
         }
     }
 
-    /// How much of each resource an object uses.
+    /// Returns the resource usage of an object.
     #[must_use]
     pub fn usage(&self, object: &Map<String, Value>, now: Timestamp) -> Amounts {
         match self {
@@ -113,7 +113,8 @@ impl Evaluator {
         }
     }
 
-    /// Why an object cannot be counted.
+    /// Returns the resources that quotas require and the object does not specify, in the text of
+    /// Kubernetes' message.
     pub(super) fn missing(
         &self,
         limited: &BTreeSet<String>,

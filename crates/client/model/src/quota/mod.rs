@@ -20,15 +20,15 @@ use crate::{meta::null_as_default, quantity::Amounts};
 /// A ResourceQuota.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Quota {
-    /// Its name.
+    /// The name of the quota.
     pub name: String,
     /// The limits of the spec.
     pub spec_hard: Amounts,
     /// The limits in force, which the controller copies from the spec.
     pub hard: Amounts,
-    /// How much is used.
+    /// The current usage.
     pub used: Amounts,
-    /// What the counted objects have in common.
+    /// The scopes, which select the objects that the quota counts.
     pub scopes: Vec<Scope>,
 }
 

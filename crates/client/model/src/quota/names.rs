@@ -6,10 +6,10 @@ pub(super) const COUNT: &str = "count/";
 pub(super) const REQUESTS: &str = "requests.";
 /// The prefix of huge pages.
 pub(super) const HUGE_PAGES: &str = "hugepages-";
-/// What follows the name of a storage class in the resources of its claims.
+/// The part of a resource name that follows the name of a storage class, for its claims.
 pub(super) const OF_STORAGE_CLASS: &str = ".storageclass.storage.k8s.io/";
 
-/// The resources that a pod uses, besides huge pages and extended resources.
+/// The resources that a pod uses, in addition to huge pages and extended resources.
 pub(super) const POD: &[&str] = &[
     "count/pods",
     "cpu",

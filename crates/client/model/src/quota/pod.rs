@@ -1,4 +1,4 @@
-//! What a pod uses.
+//! The resources that a pod uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +64,7 @@ struct Status {
     conditions: Vec<Condition>,
 }
 
-/// What the node reports about the resources of a container.
+/// The resources of a container as reported by the node.
 #[derive(Debug, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct ContainerStatus {
@@ -166,8 +166,9 @@ impl Pod {
         usage
     }
 
-    /// What the pod requests and its limits, or, while it is resized, what the node has allocated
-    /// and set if that is more. What the node can never allocate does not count.
+    /// The resources that a quota counts: the pod's requests and limits. While the pod is resized,
+    /// amounts that the node has allocated and set count if they are higher. Amounts that the node
+    /// can never allocate do not count.
     fn total(&self) -> Requirements {
         let of = |resources: &PodResources| Requirements {
             requests: resources.requests_with_overhead(),
@@ -201,7 +202,8 @@ impl Pod {
         most
     }
 
-    /// The resources with those that the node reports of containers.
+    /// Returns the resources of the spec after `set` has applied the node's report about each
+    /// container.
     fn with_status(&self, set: impl Fn(&mut Requirements, &ContainerStatus)) -> PodResources {
         let mut resources = self.spec.resources.clone();
         let infeasible = self.status.is_resize_infeasible();
@@ -217,8 +219,8 @@ impl Pod {
         resources
     }
 
-    /// The resources that containers do not specify although they must; the text is that of
-    /// Kubernetes.
+    /// Returns the resources that containers must specify but do not, in the text of Kubernetes'
+    /// message.
     pub(super) fn missing(&self, limited: &BTreeSet<String>) -> Option<String> {
         let pod = &self.spec.resources;
         if pod.has_pod_level() {

@@ -1,4 +1,4 @@
-//! What the objects that a quota counts have in common.
+//! The scopes of quotas: properties of the objects that a quota counts.
 
 use serde::Deserialize;
 

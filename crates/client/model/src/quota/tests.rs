@@ -249,8 +249,8 @@ fn an_update_is_charged_for_the_difference() {
 }
 
 proptest! {
-    /// Whatever order pods arrive in: the usage is the sum of those allowed, and never
-    /// exceeds the limit; what is refused would have exceeded it.
+    /// In any order of pods, the usage is the sum of the allowed pods, and never exceeds the limit.
+    /// A rejected pod would have exceeded it.
     #[test]
     fn limits_hold(pods in prop::collection::vec(1_u32..400, 0..40)) {
         let mut quota = quota(json!({"hard": {"requests.cpu": "2", "pods": "15"}}), json!({"requests.cpu": "0", "pods": "0"}));

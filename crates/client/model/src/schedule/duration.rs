@@ -65,7 +65,7 @@ fn fraction_value(fraction: &str, scale: i64) -> i128 {
 fn nanoseconds(unit: &str) -> Option<i64> {
     Some(match unit {
         "ns" => 1,
-        // Both micro signs of Unicode.
+        // `us` with each of Unicode's micro signs.
         "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
         "ms" => 1_000_000,
         "s" => 1_000_000_000,

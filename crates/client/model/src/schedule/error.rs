@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a schedule is invalid.
+/// The reason why a schedule is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -28,7 +28,7 @@ pub enum ScheduleError {
     Every {
         /// The schedule.
         text: String,
-        /// What is wrong with the duration.
+        /// The problem with the duration.
         problem: String,
     },
     /// `1-2-3`.

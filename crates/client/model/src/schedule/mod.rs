@@ -1,8 +1,8 @@
 //! Cron schedules of CronJobs and the times at which they are due.
 //!
-//! The syntax and the error messages are those of the library that Kubernetes
-//! uses (the standard parser of robfig/cron). Validation and execution share
-//! this parser, so they always agree.
+//! The syntax and the error messages are the same as in the library that Kubernetes uses (the
+//! standard parser of robfig/cron). Validation and execution share this parser, so they always
+//! agree.
 
 mod duration;
 mod error;

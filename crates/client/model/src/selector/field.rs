@@ -75,8 +75,7 @@ impl FieldSelector {
         terms.any(|(p, equal, v)| *equal && p == path && v == value)
     }
 
-    /// Whether all terms match; `get` returns the value of a field, `None`
-    /// counts as empty.
+    /// Returns true if all terms match. `get` returns the value of a field; `None` counts as empty.
     pub fn matches_with(&self, get: impl Fn(&str) -> Option<String>) -> bool {
         self.terms
             .iter()

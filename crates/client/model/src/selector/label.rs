@@ -129,9 +129,8 @@ impl LabelSelector {
         Ok(all)
     }
 
-    /// Returns a selector that matches whatever any of the `selectors` matches,
-    /// and as little else as can be expressed; `None` if it would match
-    /// everything.
+    /// Returns a selector that matches everything that any of the `selectors` matches, and as few
+    /// other labels as possible; `None` if it would match everything.
     ///
     /// If each of them restricts the values of a label, the result permits the
     /// union of these values. Requirements common to all are kept.
@@ -168,7 +167,7 @@ impl LabelSelector {
         self.matches_with(|key| labels.get(key).map(String::as_str))
     }
 
-    /// As [`LabelSelector::matches`], with a function that looks up a label.
+    /// Like [`LabelSelector::matches`], but looks up labels with a function.
     pub fn matches_with<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.requirements.iter().all(|(key, condition)| {
             let value = get(key);

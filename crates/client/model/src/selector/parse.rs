@@ -1,5 +1,5 @@
-//! Parses label selectors. The grammar and the error messages are those of
-//! `labels.Parse` in Kubernetes.
+//! Parses label selectors. The grammar and the error messages are the same as in Kubernetes'
+//! `labels.Parse`.
 
 use crate::name;
 
@@ -35,9 +35,9 @@ pub(super) fn requirements(text: &str) -> Result<Vec<(String, Condition)>, Probl
     }
 }
 
-/// Why a selector is invalid.
+/// The reason why a selector is invalid.
 pub(super) enum Problem {
-    /// One of its requirements is invalid.
+    /// A requirement in the set is invalid.
     Within(String),
     /// The text between the requirements is invalid.
     Around(String),

@@ -12,8 +12,7 @@ use crate::text::nesting;
 /// Maximum nesting depth of brackets.
 pub const DEPTH: usize = 400;
 
-/// What the aliases of a text may add to it: number of nodes plus bytes of
-/// scalars.
+/// The maximum expansion of a text by its aliases: the number of nodes plus the bytes of scalars.
 pub const EXPANSION: usize = 128 << 10;
 
 /// A limit that a YAML text exceeds.

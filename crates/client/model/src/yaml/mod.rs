@@ -1,5 +1,5 @@
-//! Writes JSON values as YAML that all parsers read alike, limits the YAML
-//! that is read, and reads mappings without repeated keys.
+//! Writes JSON values as YAML that all parsers interpret identically, limits the size of YAML
+//! input, and rejects repeated keys in mappings.
 //!
 //! The Kubernetes tools use YAML 1.1, in which `yes`, `on` and `1_000` are not
 //! strings; most other parsers use YAML 1.2. Strings that any of them would

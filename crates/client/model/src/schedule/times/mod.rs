@@ -10,7 +10,7 @@ use jiff::{
 
 use super::{Kind, Schedule, field::Fields};
 
-/// How far ahead to search. Two leap days are at most eight years apart.
+/// The time span of the search. Two leap days are at most eight years apart.
 const MAX_SEARCH: Duration = Duration::from_secs(9 * 366 * 24 * 3600);
 
 /// The times of a [`Schedule`].
@@ -37,8 +37,8 @@ impl Schedule {
 }
 
 impl Times<'_> {
-    /// The first time after `after`; `None` if there is none in the coming
-    /// years, as with `0 0 31 2 *`.
+    /// Returns the first time after `after`; `None` if the schedule is not due in the coming years,
+    /// as with `0 0 31 2 *`.
     #[must_use]
     pub fn after(&self, after: Timestamp) -> Option<Timestamp> {
         let after = truncate_to_seconds(after);
