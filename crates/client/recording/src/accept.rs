@@ -1,11 +1,11 @@
-//! The header `Accept`: which representation of an object a client requests. Pure.
+//! The header `Accept`: the representation of an object that a client requests. Pure.
 
 /// Formats that a recording cannot show as text.
 const BINARY: &[&str] = &["application/vnd.kubernetes.protobuf", "application/cbor"];
 const JSON: &str = "application/json";
 
-/// Requests JSON where the client also or only accepts a binary format. The parameters, for
-/// example `as=Table`, stay.
+/// Requests JSON where the client also or only accepts a binary format. Keeps the parameters, for
+/// example `as=Table`.
 pub(crate) fn without_binary(accept: &str) -> String {
     let mut kept: Vec<String> = Vec::new();
     for choice in accept.split(',') {

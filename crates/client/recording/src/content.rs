@@ -20,7 +20,7 @@ pub(crate) enum Content {
     Json(Box<RawValue>),
     Text(String),
     Bytes(Bytes),
-    /// It was not recorded, for this reason.
+    /// Content that was not recorded, with the reason.
     Omitted(String),
 }
 
@@ -47,7 +47,7 @@ impl Content {
         if let Some(json) = decode(body, media_type) {
             let mut redacted = json.clone();
             redact(&mut redacted, sensitivity);
-            // Text that happens to be JSON, such as the line of a log, stays as it is.
+            // Text that happens to be JSON, such as the line of a log, is not changed.
             let is_text = !is_declared(body, media_type);
             if is_text && sensitivity == Sensitivity::None && redacted == json {
                 return Some(Self::Text(String::from_utf8_lossy(body).into_owned()));
@@ -78,7 +78,7 @@ impl Content {
         Self::Omitted(format!("it has more than {limit} bytes (--body-limit)"))
     }
 
-    /// The bytes to send. JSON ends with a newline, as that of Kubernetes.
+    /// Returns the bytes to send. JSON ends with a newline, as in Kubernetes.
     pub(crate) fn to_bytes(&self) -> Bytes {
         match self {
             Self::Json(raw) => Bytes::from(format!("{}\n", raw.get())),

@@ -1,10 +1,11 @@
-//! Explains why a request was not recorded: the nearest recorded request, and what differs. Pure.
+//! Explains why a request was not recorded: finds the nearest recorded request and the differences.
+//! Pure.
 
 use serde_json::Value;
 
 use crate::{accept, recording::Exchange, request::Request};
 
-/// How many differences of a body are named.
+/// The maximum number of reported differences of a body.
 const MAX_DIFFERENCES: usize = 3;
 /// The maximum length of a value in a message, in characters.
 const MAX_VALUE: usize = 80;
@@ -44,7 +45,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// What differs between a request and a recorded one; empty if nothing does.
+/// Returns the differences between a request and a recorded one; empty if there are none.
 pub(crate) fn differences(request: &Request, recorded: &Request) -> Vec<String> {
     let mut found = Vec::new();
     if request.method != recorded.method {
@@ -108,7 +109,8 @@ fn body_differences(request: &Request, recorded: &Request) -> Vec<String> {
     found
 }
 
-/// Adds the paths at which two values differ. The depth is limited by that of parsed JSON.
+/// Adds the paths at which two values differ. The recursion is limited by the maximum nesting of
+/// parsed JSON.
 fn compare(path: &str, own: &Value, other: &Value, found: &mut Vec<String>) {
     if own == other || found.len() >= MAX_DIFFERENCES {
         return;

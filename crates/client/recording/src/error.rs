@@ -1,4 +1,4 @@
-//! Why a recording cannot be written, read or served.
+//! The errors of writing, reading or serving a recording.
 
 use std::{io, path::PathBuf};
 
@@ -33,14 +33,14 @@ pub enum Error {
     Client(#[from] longshore_client::Error),
 }
 
-/// Why the text of a recording is not valid.
+/// The reason why the text of a recording is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
     /// The file is empty.
     #[error("the recording is empty: its recorder ended before the first complete line")]
     Empty,
-    /// The first line is not that of a recording.
+    /// The first line is not the first line of a recording.
     #[error(
         "it is not a recording of `longshore record`: its first line is not {{\"recording\":1,…}}"
     )]
@@ -53,7 +53,7 @@ pub enum FormatError {
     TooLarge {
         /// The limit.
         limit: u64,
-        /// What the limit counts.
+        /// The unit of the limit.
         unit: &'static str,
     },
     /// A line is not valid.

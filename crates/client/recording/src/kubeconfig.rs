@@ -97,9 +97,9 @@ fn is_left(folder: &Path, owner: u32, min_age: Duration) -> io::Result<bool> {
     }
 }
 
-/// A kubeconfig without credentials. As YAML, because some clients read no JSON.
+/// A kubeconfig without credentials. It is YAML, because some clients cannot read JSON.
 fn text(url: &str, namespace: &str) -> String {
-    // A recording is not trusted. A string of JSON is also one of YAML.
+    // A recording is not trusted. JSON strings are valid YAML strings.
     let namespace = serde_json::Value::from(namespace);
     format!(
         "apiVersion: v1
@@ -141,7 +141,7 @@ mod tests {
             fs::create_dir(folder).unwrap();
             fs::write(folder.join(FILE_NAME), "").unwrap();
         }
-        // It may be a new one.
+        // The folder may be a new one.
         let second = create(MIN_AGE);
         assert!(left.exists());
         let third = create(Duration::ZERO);

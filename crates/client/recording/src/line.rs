@@ -40,15 +40,15 @@ pub(crate) struct Line {
     /// Milliseconds since the response began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<u64>,
-    /// What the stream has sent.
+    /// The content that the stream has sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sent: Option<ContentFields>,
-    /// Who ended the stream.
+    /// The side that ended the stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<End>,
 }
 
-/// Who ended a stream.
+/// The side that ended a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum End {
@@ -78,7 +78,7 @@ pub(crate) struct ResponseFields {
     headers: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<ContentFields>,
-    /// True if the body follows in lines of its own.
+    /// True if the body follows in separate lines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
 }

@@ -1,5 +1,5 @@
-//! The server of a recorder or a replay: HTTP/1.1 on a loopback port, below a path that only
-//! the kubeconfig tells.
+//! The server of a recorder or a replay: HTTP/1.1 on a loopback port, below a path that only the
+//! kubeconfig contains.
 
 use std::{fmt::Write as _, io, path::Path, sync::Arc, time::Duration};
 
@@ -23,15 +23,15 @@ pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of a response.
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// Answers requests, whose path is that of the cluster.
+/// Answers requests with the path on the cluster.
 pub(crate) type Handler =
     Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, Response<ResponseBody>> + Send + Sync>;
 
 /// The maximum size of a request's body, in bytes.
 const MAX_REQUEST_BYTES: usize = 64 << 20;
-/// How many connections are open at a time.
+/// The maximum number of open connections.
 const MAX_CONNECTIONS: usize = 1024;
-/// How long a client may take to send the head of a request.
+/// The time that a client has to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A server that listens until it is dropped.

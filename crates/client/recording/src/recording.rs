@@ -45,12 +45,12 @@ pub(crate) enum Answer {
 pub(crate) struct Stream {
     /// Each part with its time in milliseconds since the response began.
     pub(crate) parts: Vec<(u64, Content)>,
-    /// Who ended it, and when; `None` if the recorder ended first.
+    /// The time of the end and the side that ended the stream; `None` if the recorder ended first.
     pub(crate) end: Option<(u64, End)>,
 }
 
 impl Exchange {
-    /// Why the response cannot be replayed.
+    /// Returns the reason why the response cannot be replayed.
     pub(crate) fn omission(&self) -> Option<&str> {
         let parts = match &self.answer {
             Answer::Whole(content) => content.as_slice(),
@@ -154,7 +154,7 @@ impl Recording {
 
 /// The namespace in the first line.
 fn header(line: &[u8]) -> Result<String, FormatError> {
-    /// Only the version, which later versions also have.
+    /// Only the version, which later formats also have.
     #[derive(serde::Deserialize)]
     struct AnyHeader {
         recording: u64,

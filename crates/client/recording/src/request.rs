@@ -28,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) body: Option<Content>,
 }
 
-/// What two requests have in common that get the same response, except the body.
+/// The key of a request. Requests with the same key and the same body get the same response.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     method: Method,
@@ -158,7 +158,7 @@ impl Request {
     /// Returns true if another request has the same body.
     pub(crate) fn has_body_of(&self, recorded: &Self) -> bool {
         match (&self.body, &recorded.body) {
-            // It cannot be compared.
+            // A body that was not recorded cannot be compared.
             (_, Some(Content::Omitted(_))) => true,
             (None, None) => true,
             (Some(Content::Text(own)), Some(Content::Text(other))) => own == other,

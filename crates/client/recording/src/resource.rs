@@ -1,12 +1,12 @@
-//! What a request does, by its path and query: whether it may contain secrets, and whether its
-//! response is a stream. Pure.
+//! Classifies requests by path and query: may the request contain secrets, and is the response a
+//! stream? Pure.
 
 use percent_encoding::percent_decode_str;
 
-/// Which secrets a request or its response contains.
+/// The secrets that a request or its response may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sensitivity {
-    /// None by its path; an object in it may still be a Secret.
+    /// No secrets by the path; an object in the response may still be a Secret.
     None,
     /// Secrets.
     Secret,

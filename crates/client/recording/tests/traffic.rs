@@ -72,7 +72,7 @@ async fn client(kubeconfig: &Path) -> Cluster {
         .unwrap()
 }
 
-/// What a program does: reads, writes and failures.
+/// A program with reads, writes and failures.
 async fn program(cluster: &Cluster) -> Vec<Value> {
     let maps = cluster.configmaps().in_namespace("default").unwrap();
     let missing = maps.fetch("a").await.unwrap_err();

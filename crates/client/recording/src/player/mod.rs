@@ -15,7 +15,7 @@ use crate::{
     resource::{Form, has_volatile_body},
 };
 
-/// How requests are matched with recorded ones.
+/// The rules for matching requests with recorded ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Matching {
     /// Each response is used once, and each must be used.
@@ -143,7 +143,7 @@ impl Player {
         Decision::NotRecorded(format!("{} was not recorded: {reason}", request.name()))
     }
 
-    /// What has been replayed so far.
+    /// Returns the state of the replay.
     pub(crate) fn report(&self) -> Report {
         let exchanges = self.recording.exchanges.iter().zip(&self.used);
         let unused = exchanges.filter(|(_, used)| !**used);
@@ -161,7 +161,7 @@ fn is_stream(exchange: &Exchange) -> bool {
     matches!(exchange.answer, Answer::Stream(_))
 }
 
-/// What differs between a request and the nearest recorded one.
+/// Describes the differences between a request and the nearest recorded one.
 fn explain(request: &Request, nearest: &Exchange) -> String {
     let differences = differences(request, &nearest.request);
     if differences.is_empty() {

@@ -1,10 +1,11 @@
-//! What a replay has served, and which requests were not recorded.
+//! The report of a replay: the requests that it has served, and the requests that were not
+//! recorded.
 
 use serde::Serialize;
 
 use crate::request::Request;
 
-/// How many different requests a report lists.
+/// The maximum number of different requests in a report.
 const MAX_LISTED: usize = 1000;
 
 /// A request that was not recorded.
@@ -14,15 +15,15 @@ pub struct NotRecorded {
     pub request: String,
     /// The nearest recorded request and what differs, or why the response is missing.
     pub reason: String,
-    /// How often the request was made.
+    /// The number of times that the request was made.
     pub count: u64,
 }
 
-/// What a replay has served so far.
+/// The state of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// How many requests were answered from the recording.
+    /// The number of requests that were answered from the recording.
     pub served: u64,
     /// The requests that were not recorded, at most 1,000 different ones.
     pub not_recorded: Vec<NotRecorded>,

@@ -22,8 +22,9 @@ use crate::{
     request::{self, parse_query},
 };
 
-/// The credentials, which are those of the kubeconfig that is recorded, compression, which would
-/// hide the content, and what the new request has of its own.
+/// Headers that are not forwarded: credentials, because the requests use the credentials of the
+/// recorded kubeconfig; compression, which would hide the content; and headers that the new request
+/// sets itself.
 const NOT_FORWARDED: [&str; 5] = [
     "accept-encoding",
     "authorization",
@@ -47,7 +48,7 @@ impl Forwarder {
         self: Arc<Self>,
         mut request: Request<Incoming>,
     ) -> Response<ResponseBody> {
-        // The order of requests is that of their numbers, which begin with 1.
+        // The numbers show the order of requests and begin with 1.
         let id = self.counts.requests.fetch_add(1, Ordering::Relaxed);
         let id = id.saturating_add(1);
         let protocol = request.headers().get(header::UPGRADE).cloned();

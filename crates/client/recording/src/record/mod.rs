@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use self::{forward::Forwarder, sink::Sink};
 use crate::{error::Error, listen::Server};
 
-/// How requests are recorded.
+/// Options for recording.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordOptions {
@@ -32,7 +32,7 @@ pub struct RecordOptions {
 
 /// The default of [`RecordOptions::body_limit`].
 const BODY_LIMIT: usize = 8 << 20;
-/// How long the end of a recording waits for responses.
+/// The time that the end of a recording waits for responses.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum of [`RecordOptions::body_limit`].
 pub const MAX_BODY_LIMIT: usize = 16 << 20;
@@ -45,17 +45,17 @@ impl Default for RecordOptions {
     }
 }
 
-/// What a recorder has recorded.
+/// The counts of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// How many requests were forwarded.
+    /// The number of forwarded requests.
     pub requests: u64,
-    /// How many bodies and events were not recorded; the file has the reason of each.
+    /// The number of bodies and events that were not recorded; the file has the reason for each.
     pub omitted: u64,
-    /// How many requests the cluster did not answer.
+    /// The number of requests that the cluster did not answer.
     pub failed: u64,
-    /// Why the file is incomplete, if it is.
+    /// The reason why the file is incomplete, if it is.
     pub incomplete: Option<String>,
 }
 
@@ -143,7 +143,7 @@ impl Recorder {
             ..
         } = self;
         drop(server);
-        // Nothing is sent: it returns when the last sender is dropped.
+        // The channel has no messages: `recv` returns when the last sender is dropped.
         let _ = tokio::time::timeout(FINISH_TIMEOUT, pending.recv()).await;
         let (omitted, incomplete) = sink.finish();
         Summary {

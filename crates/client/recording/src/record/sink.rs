@@ -33,7 +33,7 @@ struct State {
     file: File,
     size: u64,
     omitted: u64,
-    /// Why further lines are not written.
+    /// The reason why further lines are not written.
     incomplete: Option<String>,
     is_finished: bool,
 }
@@ -42,7 +42,7 @@ impl Sink {
     /// Creates the file, with mode 0600, and writes its first line.
     pub(super) fn create(path: &Path, namespace: &str) -> Result<Self, Error> {
         match is_recording(path) {
-            // Not truncated but created anew, for the mode of a new file.
+            // Not truncated but created again, to get the mode of a new file.
             Ok(Some(true)) => fs::remove_file(path).map_err(file(path))?,
             Ok(Some(false)) => return Err(Error::Foreign(path.to_owned())),
             Ok(None) => {}
@@ -112,7 +112,8 @@ impl Sink {
         self.state().write(&Line::end(id, after, end));
     }
 
-    /// Ends the file. Returns how many contents were omitted, and why the file is incomplete.
+    /// Ends the file. Returns the number of omitted contents, and the reason why the file is
+    /// incomplete.
     pub(super) fn finish(&self) -> (u64, Option<String>) {
         let mut state = self.state();
         state.is_finished = true;
@@ -150,7 +151,7 @@ impl State {
     }
 }
 
-/// Whether a file is a recording or empty; `None` if it does not exist.
+/// Returns true if a file is a recording or empty; `None` if it does not exist.
 fn is_recording(path: &Path) -> io::Result<Option<bool>> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,

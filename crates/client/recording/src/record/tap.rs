@@ -1,4 +1,4 @@
-//! The body of a response on its way to the client, of which a copy is recorded.
+//! The body of a response on its way to the client, which is recorded.
 
 use std::{
     pin::Pin,
@@ -22,10 +22,10 @@ use crate::{
     resource::Form,
 };
 
-/// A part of a log is recorded with at most so many bytes before the end of its line.
+/// The maximum number of bytes before the end of a line that are recorded in a part of a log.
 const MAX_LOG_LINE: usize = 64 << 10;
 
-/// How long the rest of a response is read that the client does not read.
+/// The time limit for reading the rest of a response that the client does not read.
 const REST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A value that exists as long as a response is being recorded.
@@ -38,7 +38,7 @@ pub(super) struct Tap {
     copy: Option<Copy>,
 }
 
-/// What is recorded of a body.
+/// The recorded copy of a body.
 struct Copy {
     id: u64,
     request: Request,

@@ -18,7 +18,7 @@ use crate::{
     recording::Recording,
 };
 
-/// How a recording is replayed.
+/// Options for a replay.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct ReplayOptions {
@@ -60,10 +60,10 @@ impl Replay {
         Self::open_with(path, ReplayOptions::default())
     }
 
-    /// As [`Replay::open`], with options.
+    /// Opens a recording like [`Replay::open`], with options.
     ///
     /// # Errors
-    /// As [`Replay::open`].
+    /// The same as [`Replay::open`].
     pub fn open_with(
         path: impl AsRef<Path>,
         options: ReplayOptions,
@@ -73,10 +73,10 @@ impl Replay {
         Box::pin(async move { Self::serve(Recording::read(&path)?, options).await })
     }
 
-    /// As [`Replay::open_with`], of a recording in memory.
+    /// Replays a recording in memory, like [`Replay::open_with`].
     ///
     /// # Errors
-    /// The server cannot listen.
+    /// An error if the server cannot listen.
     pub async fn serve(recording: Recording, options: ReplayOptions) -> Result<Self, Error> {
         let recording = Arc::new(recording);
         let matching = Matching {
@@ -117,7 +117,7 @@ impl Replay {
         Ok(Cluster::from_kubeconfig(Some(self.kubeconfig()), None).await?)
     }
 
-    /// What has been served so far, and which requests were not recorded.
+    /// Returns the requests that have been served so far, and those that were not recorded.
     #[must_use]
     pub fn report(&self) -> Report {
         let player = self.player.lock();

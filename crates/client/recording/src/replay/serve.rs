@@ -24,7 +24,7 @@ use crate::{
     resource::Form,
 };
 
-/// How long a watch without a timeout stays open, as that of a server at least.
+/// The time for which a watch without a timeout stays open: a Kubernetes API server's minimum.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// The longest timeout that a client can request.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -89,8 +89,8 @@ impl Responder {
         let mut response = Response::new(body);
         *response.status_mut() = exchange.head.status;
         *response.headers_mut() = exchange.head.headers.clone();
-        // As API servers say it. Otherwise clients keep responses, for example the version of the
-        // server, and do not make all requests of the recording.
+        // API servers send this header. Without it, clients cache responses, for example the
+        // version of the server, and do not make all requests of the recording.
         let no_cache = HeaderValue::from_static("no-cache, private");
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, no_cache);
@@ -100,11 +100,11 @@ impl Responder {
 
 /// A stream that is being replayed.
 struct Playback {
-    /// What to send, and when.
+    /// The parts to send, each with its time.
     parts: VecDeque<(Instant, Bytes)>,
-    /// When to end after the last part; `None` for never.
+    /// The end time after the last part; `None` for never.
     end: Option<Instant>,
-    /// When to end in any case; `None` for never.
+    /// The end time in any case; `None` for never.
     timeout: Option<Instant>,
 }
 
@@ -170,7 +170,7 @@ impl Playback {
     }
 }
 
-/// When a watch ends.
+/// Returns the time at which a watch ends.
 fn timeout(request: &request::Request, now: Instant) -> Instant {
     let seconds = request.parameter("timeoutSeconds");
     let seconds = seconds.and_then(|seconds| seconds.parse().ok());

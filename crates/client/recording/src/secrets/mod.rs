@@ -5,7 +5,7 @@ mod text;
 use crate::{json::Json, resource::Sensitivity};
 pub(crate) use text::{contains_token, redact_text};
 
-/// What replaces a secret. It is valid base64, so that clients can decode the data of a
+/// The replacement for a secret. It is valid base64, so that clients can decode the data of a
 /// replayed Secret.
 pub const MARKER: &str = "REDACTED";
 
@@ -15,8 +15,8 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Fields with names and identifiers, which may look like a bootstrap token.
 const NAMES: &[&str] = &["name", "generateName", "uid", "resourceVersion"];
 
-/// Replaces all secrets in a body. `sensitivity` is that of the request's path: it covers
-/// objects that do not tell their kind, such as the items of a list, and patches.
+/// Replaces all secrets in a body. `sensitivity` is derived from the request's path. It covers
+/// patches and objects without a kind, such as the items of a list.
 pub(crate) fn redact(body: &mut Json, sensitivity: Sensitivity) {
     match sensitivity {
         Sensitivity::Secret => {
@@ -96,7 +96,7 @@ fn marker() -> Json {
     Json::Text(MARKER.to_owned())
 }
 
-/// Redacts a Secret, a patch of one, or a list of them. The names of the data stay.
+/// Redacts a Secret, a patch of one, or a list of Secrets. The names of the data are kept.
 fn redact_secret(secret: &mut Json) {
     for field in ["data", "stringData"] {
         for part in secret.all_mut(field) {

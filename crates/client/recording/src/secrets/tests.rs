@@ -60,7 +60,7 @@ fn copies_of_a_secret_in_annotations_are_replaced() {
     for sensitivity in [Sensitivity::Secret, Sensitivity::None] {
         assert_eq!(redacted(table(&metadata), sensitivity), table(&hidden));
     }
-    // Other objects keep theirs.
+    // Other objects keep the annotation.
     let other = json!({"metadata": {"annotations": {LAST_APPLIED: "{\"kind\":\"ConfigMap\"}"}}});
     assert_eq!(redacted(other.clone(), Sensitivity::None), other);
     let event = json!({"type": "ADDED", "object": table(&metadata)});
@@ -191,7 +191,7 @@ mod noise {
             let written = serde_json::to_string(&Content::into_fields(content)).unwrap();
             prop_assert!(!written.contains(PASSWORD), "{written}");
 
-            // A body that is cut is not JSON.
+            // A truncated body is not JSON.
             let text = &text.as_bytes()[..cut.index(text.len())];
             let content = Content::of(text, "application/json", Sensitivity::Secret);
             let written = serde_json::to_string(&Content::into_fields(content)).unwrap();
