@@ -1,4 +1,4 @@
-//! The address a task listens on: which of a pod's addresses, and which port.
+//! The address that a task listens on: one of the pod's addresses, and a port.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 

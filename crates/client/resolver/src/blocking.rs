@@ -23,7 +23,7 @@
 //! let mut generations = resolver.watch()?;
 //! let first = generations.next(None)?;
 //! assert_eq!(first.map(|generation| generation.number), Some(1));
-//! // No pod matches, so there is no second generation.
+//! // No pod matches, so no second generation follows.
 //! assert!(generations.next(Some(Duration::from_millis(20)))?.is_none());
 //! # Ok(()) });
 //! ```

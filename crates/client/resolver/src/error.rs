@@ -36,7 +36,7 @@ pub enum Error {
     Missing {
         /// The roles with missing tasks.
         missing: Vec<Missing>,
-        /// How long the resolver waited.
+        /// The time that the resolver waited.
         waited: Duration,
     },
     /// The calling process does not run in a pod of any task.

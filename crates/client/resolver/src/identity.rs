@@ -1,11 +1,11 @@
-//! What a process knows about the pod that it runs in.
+//! The identity of a process: the pod that it runs in, as far as it is known.
 
 use std::{env, fmt, fs, net::IpAddr};
 
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 const HOSTNAME_FILE: &str = "/proc/sys/kernel/hostname";
 
-/// What a process knows about the pod that it runs in.
+/// The identity of a process: the pod that it runs in, as far as it is known.
 ///
 /// ```
 /// use longshore_resolver::Identity;

@@ -25,7 +25,7 @@ pub struct NamesError {
     pub missing: Vec<(String, String)>,
     /// The total number of names.
     pub total: usize,
-    /// How long the lookups were retried.
+    /// The time for which the lookups were retried.
     pub waited: Duration,
 }
 

@@ -4,18 +4,18 @@ use longshore_model::facts::{PodFacts, Stage};
 
 use crate::pod_error::PodError;
 
-/// What to do with a pod.
+/// The treatment of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// Fail with an error that names the pod.
     Refuse,
-    /// Leave the pod out.
+    /// Skip the pod.
     Skip,
     /// Include the pod like any other.
     Keep,
 }
 
-/// What to do with a pod that two selectors match.
+/// The treatment of a pod that two selectors match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Doubled {
     /// Fail with an error that names the pod and both roles.
@@ -27,7 +27,7 @@ pub enum Doubled {
     Each,
 }
 
-/// What to do with a pod in each stage of its lifecycle.
+/// The treatment of a pod in each stage of its lifecycle.
 ///
 /// ```
 /// use longshore_resolver::{Act, Policy};
@@ -64,15 +64,15 @@ impl Default for Policy {
     }
 }
 
-/// What to do with pods that are not running, as a single choice.
+/// The treatment of all pods that are not running, as a single choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum NotRunning {
     /// Fail.
     #[default]
     Fail,
-    /// Leave out pods that have finished or are being deleted. Fail for all others.
+    /// Skip pods that have finished or are being deleted. Fail for all others.
     SkipFinished,
-    /// Leave them out.
+    /// Skip all pods that are not running.
     Skip,
     /// Include pods that have not started, because their addresses are known in
     /// advance.

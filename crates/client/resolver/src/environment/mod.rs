@@ -30,7 +30,7 @@ pub struct Described {
     pub environment: String,
 }
 
-/// Why variables describe no cluster.
+/// The reason why variables do not describe a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvironmentError {
@@ -39,7 +39,7 @@ pub enum EnvironmentError {
     Missing {
         /// The variable.
         name: &'static str,
-        /// Who sets it.
+        /// A hint that names the software that sets it.
         remedy: &'static str,
     },
     /// A variable has another format.

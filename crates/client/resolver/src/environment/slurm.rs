@@ -7,7 +7,7 @@ pub const SLURM_PORT: u16 = 8888;
 
 const REMEDY: &str = "Slurm sets it in the tasks that srun starts";
 
-/// How the tasks of a job step become a cluster.
+/// Options for making a cluster from the tasks of a job step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlurmOptions {
@@ -16,7 +16,7 @@ pub struct SlurmOptions {
     pub jobs: Vec<(String, u32)>,
     /// The port of the first task on a host; each further task there has the next one.
     pub port: u16,
-    /// The number of tasks on each host, if not that of Slurm.
+    /// The number of tasks on each host, if it differs from Slurm's.
     pub tasks_per_node: Option<u32>,
 }
 

@@ -48,7 +48,7 @@ pub enum Format {
     Torch,
     /// JAX's variables for one task.
     Jax,
-    /// One line per host: `host slots=N`.
+    /// A line for each host: `host slots=N`.
     Hostfile,
     /// The same for DeepSpeed.
     DeepSpeed,
@@ -140,8 +140,8 @@ fn names() -> String {
     Format::ALL.map(|(_, name)| name).join(", ")
 }
 
-/// A job as the renderers need it: the addresses of its tasks, and the number of
-/// processes of each task.
+/// The input of the renderers: the addresses of a job's tasks, and the number of processes of each
+/// task.
 ///
 /// ```
 /// use longshore_resolver::{ClusterSpec, render::{Format, Job}};
@@ -261,9 +261,9 @@ impl Job {
     /// Renders the job in a format. The text ends with a newline.
     ///
     /// # Errors
-    /// [`RenderError::NoTask`] if the format needs a task and none is given,
-    /// [`RenderError::Spec`] if the task does not exist, [`RenderError::Empty`] if
-    /// the format needs a leader and the job has no tasks.
+    /// [`RenderError::NoTask`] if the format needs a task and `task` is `None`,
+    /// [`RenderError::Spec`] if the task does not exist, [`RenderError::Empty`] if the format needs
+    /// a leader and the job has no tasks.
     pub fn render(&self, format: Format, task: Option<(&str, u32)>) -> Result<String, RenderError> {
         let task = || task.ok_or(RenderError::NoTask(format));
         Ok(match format {

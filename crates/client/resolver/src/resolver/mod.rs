@@ -34,11 +34,11 @@ const CONCURRENCY: usize = 16;
 /// Resolves label selectors over pods into the tasks of a job, and their
 /// addresses as a [`ClusterSpec`].
 ///
-/// The defaults are those of TensorFlow's `KubernetesClusterResolver`: one role
-/// `worker` with the pods `job-name=tensorflow`, port 8470 and `grpc`. There are
-/// three differences: a resolver uses a single namespace (the cluster's default,
-/// which in a pod is the pod's own), sorts numbers in names numerically, and uses
-/// pod addresses. Use [`Assembly::tensorflow`] for TensorFlow's behaviour.
+/// The defaults are the same as in TensorFlow's `KubernetesClusterResolver`: one role `worker` with
+/// the pods `job-name=tensorflow`, port 8470 and `grpc`. There are three differences: a resolver
+/// uses a single namespace (the cluster's default, which in a pod is the pod's own), sorts numbers
+/// in names numerically, and uses pod addresses. Use [`Assembly::tensorflow`] for TensorFlow's
+/// behaviour.
 ///
 /// ```
 /// # longshore_embedded::example_with_pods(async |cluster| {
@@ -127,8 +127,8 @@ impl Resolver {
         self
     }
 
-    /// Sets the resolver's own role and index to those of the pod that this process
-    /// runs in. Asks the cluster which task that is.
+    /// Sets the resolver's own role and index to the role and index of the pod that this process
+    /// runs in. Requests them from the cluster.
     ///
     /// # Errors
     /// See [`Resolver::own_task`].
@@ -288,9 +288,9 @@ impl Resolver {
         Ok(tasks.iter().map(of_task).collect())
     }
 
-    /// Returns the number of accelerators, by the device names that frameworks use:
-    /// `{"GPU": 2}`. Without arguments, it is that of the resolver's own task. For
-    /// a role, or for all tasks, it is what every one of the tasks has.
+    /// Returns the number of accelerators, by the device names that frameworks use: `{"GPU": 2}`.
+    /// Without arguments, it is the number of the resolver's own task. For a role, or for all
+    /// tasks, it is the number that every one of the tasks has.
     ///
     /// # Errors
     /// See [`Resolver::tasks`]; also [`Error::Spec`] if the task does not exist.

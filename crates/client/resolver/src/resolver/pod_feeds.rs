@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{Resolver, groups, select::facts};
 use crate::{error::Error, tasks::Selected};
 
-/// How often pods are listed without a watch.
+/// The interval between two lists of pods without a watch.
 const LIST_INTERVAL: Duration = Duration::from_secs(1);
 
 type Key = (String, String);

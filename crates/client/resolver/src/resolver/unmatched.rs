@@ -14,7 +14,7 @@ const NAMED: usize = 5;
 pub struct Unmatched {
     /// The role.
     pub role: String,
-    /// Its selectors.
+    /// The selectors of the role.
     pub selectors: Vec<String>,
     /// The namespace that was searched; `None` for all.
     pub namespace: Option<String>,

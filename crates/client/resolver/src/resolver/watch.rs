@@ -13,7 +13,7 @@ use crate::{
     tasks::{Assembly, Task, Tasks},
 };
 
-/// How long no pod may change before a new generation is returned.
+/// The time for which pods must not change before a new generation is returned.
 const QUIET_PERIOD: Duration = Duration::from_millis(200);
 /// The maximum delay of a generation in quiet periods, for a job that changes all
 /// the time.

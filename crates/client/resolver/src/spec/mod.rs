@@ -9,9 +9,9 @@ pub use error::SpecError;
 
 /// The tasks of each job (role): index → `address:port`.
 ///
-/// It behaves like TensorFlow's `tf.train.ClusterSpec`: a job with consecutive
-/// indices is read as a list, and a job with missing indices as a map from index to
-/// address. Both forms mean the same, so that `["a"]` and `{0: "a"}` are equal.
+/// Behaves like TensorFlow's `tf.train.ClusterSpec`: a job with consecutive indices is read as a
+/// list, and a job with missing indices as a map from index to address. Both forms mean the same,
+/// so that `["a"]` and `{0: "a"}` are equal.
 ///
 /// ```
 /// use longshore_resolver::ClusterSpec;

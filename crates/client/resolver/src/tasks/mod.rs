@@ -25,7 +25,7 @@ pub struct Assembly {
     pub family: Family,
     /// The order of the tasks.
     pub order: Order,
-    /// What to do with pods that are not running and ready.
+    /// The treatment of pods that are not running and ready.
     pub policy: Policy,
 }
 
@@ -106,7 +106,7 @@ impl Tasks {
         self.tasks.len()
     }
 
-    /// Returns true if there are no tasks.
+    /// Returns true if the list of tasks is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()

@@ -102,7 +102,7 @@ fn a_pod_that_is_not_running_gives_the_error_of_tensorflow() {
     }
 }
 
-/// One pod for each state. All running pods have an address.
+/// Pods in every state. All running pods have an address.
 fn pods_in_every_state() -> [(&'static str, PodFacts); 6] {
     let ready = |name| {
         let mut pod = running(name, "1.1.1.1");
@@ -133,7 +133,7 @@ fn policies_refuse_skip_and_keep_pods_by_state() {
         unready: Act::Refuse,
         ..Policy::default()
     };
-    // One character for each pod state: + included, - skipped, ! refused.
+    // Each character stands for a pod state: + included, - skipped, ! refused.
     for (policy, acts) in [
         (Policy::default(), "++!!!!"),
         (Policy::tensorflow(), "++!!+!"),
