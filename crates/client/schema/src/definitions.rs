@@ -2,10 +2,9 @@
 //! `facts/definitions.txt` and `facts/descriptions.txt`, which the test
 //! `definitions` generates from the types of k8s-openapi.
 //!
-//! A line of both files is the name of a definition, a space, and JSON: the
-//! schema without descriptions, or the descriptions by property. The
-//! description of the definition itself has the key `""`. Most programs need
-//! only the type graph, for which the descriptions are not read.
+//! A line of both files is the name of a definition, a space, and JSON: the schema without
+//! descriptions, or the descriptions by property. The description of the definition itself has the
+//! key `""`. Most programs need only the type graph, which does not use the descriptions.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -18,7 +17,7 @@ static DESCRIPTIONS: &str = include_str!("facts/descriptions.txt");
 /// The prefix of references to definitions in a document.
 pub(crate) const DEFINITIONS: &str = "#/components/schemas/";
 
-/// What the type graph takes from a schema.
+/// The part of a schema that the type graph uses.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Outline<'a> {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 static LISTS: &str = include_str!("facts/lists.txt");
 
-/// How a strategic merge patch treats a list or an object.
+/// The treatment of a list or an object by a strategic merge patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Strategy {
     /// Replaces lists and merges objects field by field.
@@ -39,7 +39,7 @@ pub struct PatchRule {
     pub strategy: Strategy,
 }
 
-/// How server-side apply tracks the ownership of a list.
+/// The tracking of a list's ownership by server-side apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListType {
     /// As a whole.

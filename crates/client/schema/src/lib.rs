@@ -1,9 +1,9 @@
 //! Descriptions of the built-in Kubernetes types: fields, patch and list rules,
 //! protobuf field numbers, and OpenAPI documents.
 //!
-//! The schemas are those of `k8s-openapi`. Properties that they lack (merge
-//! keys, list types, protobuf numbers) are in the tables under `src/facts`. The
-//! crate does no I/O and needs no clock. All tables are built on first use.
+//! The schemas are from `k8s-openapi`. Properties that they lack (merge keys, list types, protobuf
+//! numbers) are in the tables under `src/facts`. The crate does no I/O and needs no clock. All
+//! tables are built on first use.
 
 mod complete;
 mod definitions;

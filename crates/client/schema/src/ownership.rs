@@ -1,6 +1,5 @@
-//! Ownership rules of types for server-side apply: which values are owned as a
-//! whole, and which by field or by item. A common interface for built-in types
-//! and those of CustomResourceDefinitions.
+//! Ownership rules of types for server-side apply: which values are owned as a whole, and which by
+//! field or by item. A common interface for built-in types and types of CustomResourceDefinitions.
 
 use serde_json::Value;
 
@@ -46,7 +45,7 @@ pub enum OwnedType<'a> {
     Any,
 }
 
-/// How a value is owned.
+/// The granularity of a value's ownership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ownership {
     /// As a whole.
@@ -60,8 +59,8 @@ pub enum Ownership {
 }
 
 impl<'a> OwnedType<'a> {
-    /// How `value` is owned if it has this type. A value of another type is
-    /// owned as a whole.
+    /// Returns the granularity of ownership of `value` if it has this type. A value of another type
+    /// is owned as a whole.
     #[must_use]
     pub fn ownership(self, value: &Value) -> Ownership {
         match value {
@@ -130,7 +129,7 @@ impl<'a> OwnedType<'a> {
         }
     }
 
-    /// How a list is owned.
+    /// Returns the granularity of a list's ownership.
     #[must_use]
     pub fn list_type(self) -> ListType {
         match self {

@@ -1,6 +1,6 @@
-//! How objects are encoded: which fields are omitted when they are zero, and
-//! which are always present. `facts/generate.py` extracts this from the
-//! Kubernetes types to the table `facts/zeros.txt`.
+//! The encoding of zero values: fields that are omitted when they are zero, and fields that are
+//! always present. `facts/generate.py` extracts this from the Kubernetes types to the table
+//! `facts/zeros.txt`.
 //!
 //! A line `@package` starts a package. A line `Type word…` describes the fields
 //! of a type: `field?` is omitted when it is zero (an empty string, list or

@@ -48,7 +48,7 @@ fn bodies_of_kubectl() {
     assert_eq!(count, 12);
 }
 
-/// Kinds that are only sent: kubectl prints no JSON for them.
+/// Kinds that are only sent. kubectl prints no JSON for them.
 #[test]
 fn reviews_and_token_requests() {
     assert_eq!(

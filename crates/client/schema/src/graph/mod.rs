@@ -89,14 +89,14 @@ impl TypeRef {
         self.node().shape
     }
 
-    /// How strategic merge treats the value.
+    /// Returns the rule of strategic merge for the value.
     #[must_use]
     pub fn patch(self) -> PatchRule {
         self.node().fact.patch
     }
 
-    /// How server-side apply tracks a list. Lists without a declared list type
-    /// are atomic.
+    /// Returns the rule by which server-side apply tracks a list. Lists without a declared list
+    /// type are atomic.
     #[must_use]
     pub fn list_type(self) -> ListType {
         self.node().fact.list.unwrap_or(ListType::Atomic)
@@ -190,7 +190,7 @@ enum Contents {
     Nothing,
     Fields(HashMap<&'static str, TypeRef>),
     Items(TypeRef),
-    /// The contents are those of the definition's own node.
+    /// The same contents as the definition's own node.
     SameAs(TypeRef),
 }
 

@@ -1,5 +1,5 @@
-//! Merges documents of OpenAPI v2 of other API servers into that of this server, as
-//! kube-aggregator does. Nothing in them is trusted.
+//! Merges OpenAPI v2 documents of other API servers into this server's document, as kube-aggregator
+//! does. These documents are not trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub struct V2Part {
 }
 
 impl V2Part {
-    /// The paths of a document that start with a prefix; `None` if there are none.
+    /// Returns the paths of a document that start with a prefix; `None` if no path does.
     #[must_use]
     pub fn below(mut document: Value, prefix: &str) -> Option<Self> {
         let parameters = take_map(&mut document, "parameters");
@@ -76,9 +76,8 @@ impl V2Part {
     }
 }
 
-/// Merges parts into a document, in their order. Paths that the document has already are
-/// left out. A definition with a name that another definition has gets another name.
-/// Returns what the document did not have before.
+/// Merges parts into a document, in their order. Paths that the document already has are skipped. A
+/// definition whose name is used by another definition gets a new name. Returns the added parts.
 pub(super) fn merge(document: &mut Value, parts: &[impl AsRef<V2Part>]) -> V2Part {
     let mut whole = V2Part {
         paths: take_map(document, "paths"),
@@ -118,7 +117,8 @@ pub(super) fn merge(document: &mut Value, parts: &[impl AsRef<V2Part>]) -> V2Par
     added
 }
 
-/// The new names of the definitions of a part that differ from those of the same name.
+/// Returns new names for the definitions of a part that differ from existing definitions with the
+/// same name.
 fn new_names(whole: &V2Part, part: &V2Part) -> BTreeMap<String, String> {
     let mut names: BTreeMap<String, String> = BTreeMap::new();
     for (name, definition) in &part.definitions {
@@ -153,8 +153,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
             .all(|(name, value)| name == KIND || b.get(name) == Some(value))
 }
 
-/// Adds the kinds of a definition to those of the same definition. Returns whether there
-/// are new kinds.
+/// Adds the kinds of a definition to an equal definition. Returns true if there are new kinds.
 fn add_kinds(existing: &mut Value, other: &Value) -> bool {
     let Some(kinds) = other[KIND].as_array() else {
         return false;

@@ -1,5 +1,5 @@
-//! The definitions of a document: those that its kinds need, with annotations
-//! for kinds and for patch and list rules.
+//! The definitions that a document's kinds need, with annotations for kinds and for patch and list
+//! rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,8 +14,7 @@ use crate::{ListType, Strategy, TypeRef, definitions::reference, packages, regis
 /// The types of bodies that all groups share.
 pub(super) const SHARED: [&str; 4] = ["DeleteOptions", "Patch", "Status", "WatchEvent"];
 
-/// The definition of the object of a subresource if it differs from that of the
-/// kind: group, version, kind.
+/// The definition of a subresource's object if it differs from the kind's: group, version, kind.
 pub(super) fn subresource_kind(
     subresource: &str,
 ) -> Option<(&'static str, &'static str, &'static str)> {

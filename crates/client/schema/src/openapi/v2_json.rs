@@ -17,7 +17,7 @@ pub fn v2_json<K: Describe>(kinds: &[K], parts: &[impl AsRef<V2Part>]) -> Value 
     merged(kinds, parts).0
 }
 
-/// The document, and what it has of the parts.
+/// The document, and the parts' additions to it.
 pub(super) fn merged<K: Describe>(kinds: &[K], parts: &[impl AsRef<V2Part>]) -> (Value, V2Part) {
     let mut document = of_kinds(kinds);
     let added = match parts {

@@ -16,7 +16,7 @@ use wire::{Reader, Wire};
 /// The first bytes of every body.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// Why a body could not be decoded.
+/// The reason why a body could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {

@@ -66,7 +66,7 @@ pub(super) enum Special {
     IntOrString,
     /// JSON text as bytes.
     Json,
-    /// A list in a message of its own.
+    /// A list in a separate message.
     Items,
     SchemaOrArray,
     SchemaOrBool,
@@ -215,8 +215,8 @@ mod tests {
         }
     }
 
-    /// The fields of the table are those of the schemas: it contains every
-    /// field that a client may send, and no field that a server does not know.
+    /// The table has the fields of the schemas: every field that a client may send, and no field
+    /// that a server does not know.
     #[test]
     fn messages_have_the_fields_of_the_schemas() {
         let mut todo: Vec<String> = kinds().map(|(name, _)| name.to_owned()).collect();

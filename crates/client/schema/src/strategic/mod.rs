@@ -19,7 +19,7 @@ const RETAIN: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
-/// Why a patch cannot be merged, with the messages of API servers.
+/// The reason why a patch cannot be merged, with the messages of API servers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrategicError {

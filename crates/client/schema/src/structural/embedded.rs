@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use super::Structural;
 
 impl Structural {
-    /// Calls `visit` with each object within `object` that has a type and metadata of its own, and
-    /// with its path; objects within these come later.
+    /// Calls `visit` with each object within `object` that has its own type and metadata, and with
+    /// its path. Objects within these come later.
     pub fn visit_embedded(
         &self,
         object: &mut Value,

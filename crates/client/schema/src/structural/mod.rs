@@ -63,7 +63,7 @@ impl Type {
 /// The keys that an object may have in addition to its properties.
 #[derive(Debug, Clone, PartialEq)]
 enum Additional {
-    /// None.
+    /// No additional keys.
     Undeclared,
     /// Any keys with arbitrary values.
     Any,

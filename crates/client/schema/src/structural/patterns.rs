@@ -36,13 +36,13 @@ impl Compiled {
     }
 }
 
-/// Why a pattern cannot be compiled.
+/// The reason why a pattern cannot be compiled.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PatternError {
-    /// It is not a regular expression.
+    /// The pattern is not a regular expression.
     #[error("{0}")]
     Syntax(String),
-    /// It would use too much memory.
+    /// The pattern would use too much memory.
     #[error("it takes more than {MAX_PATTERN_BYTES} bytes of memory")]
     TooLarge,
 }
@@ -174,7 +174,7 @@ pub(super) fn without_patterns(schema: &Value) -> Value {
 pub(super) fn as_go_reads(pattern: &str) -> String {
     let mut text = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern.chars().peekable();
-    // Whether the position is within brackets, and at their start.
+    // True if the position is within brackets, and true if it is at their start.
     let (mut inside, mut begins) = (false, false);
     while let Some(c) = rest.next() {
         let began = std::mem::take(&mut begins);

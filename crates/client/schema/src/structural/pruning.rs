@@ -64,7 +64,7 @@ fn prune(value: &mut Value, schema: Option<&Structural>, path: &mut String, out:
     }
 }
 
-/// Where unknown fields are preserved, prunes inside the declared ones.
+/// Prunes the declared fields of a value that preserves unknown fields.
 fn prune_declared(
     value: &mut Value,
     schema: &Structural,
@@ -120,8 +120,7 @@ fn join(path: &str, name: &str) -> String {
     path
 }
 
-/// Whether a value is a null that is not permitted and has no default to
-/// replace it.
+/// Returns true if a value is a null that is not permitted and has no default to replace it.
 fn is_forbidden_null(value: &Value, schema: Option<&Structural>) -> bool {
     value.is_null() && schema.is_some_and(|schema| !schema.nullable && schema.default.is_none())
 }

@@ -18,7 +18,7 @@ const DEFINITIONS: &str = "#/components/schemas/";
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The key of a definition's own description, beside those of its properties.
+/// The key of a definition's own description, alongside the descriptions of its properties.
 const OWN: &str = "";
 
 #[test]

@@ -52,7 +52,7 @@ const fn request_only<T: Resource + JsonSchema>() -> Root {
     }
 }
 
-/// Types that belong to no group and are used by all of them.
+/// Types that do not belong to a group and are used by all groups.
 pub(crate) static SHARED: &[fn(&mut SchemaGenerator) -> Schema] = &[
     SchemaGenerator::subschema_for::<meta::APIGroup>,
     SchemaGenerator::subschema_for::<meta::APIGroupList>,
