@@ -194,7 +194,7 @@ pub(crate) fn check(body: &[u8], what: &str) -> Result<(), Unreadable> {
     Ok(())
 }
 
-/// Reads an object and checks all of it. `what` names it in errors.
+/// Reads an object and checks its whole text. `what` is its name in errors.
 pub(crate) fn object(body: &Bytes, what: &str) -> Result<(Bytes, Index), Unreadable> {
     std::str::from_utf8(body).map_err(|error| Unreadable::new(what, error))?;
     one::<false>(body, what)

@@ -78,8 +78,8 @@ pub fn list(body: &Bytes, what: &str) -> Result<ListBody, Unreadable> {
     Ok(list)
 }
 
-/// Returns the `continue` token of a list of which only the beginning has arrived. API
-/// servers send the token before the items. `None` if it has not arrived yet.
+/// Returns the `continue` token of an incomplete list. API servers send the token before the items.
+/// `None` if it has not arrived yet.
 pub fn cursor_ahead(begin: &[u8]) -> Option<String> {
     let mut scanner = Scanner::new(begin);
     let mut cursor = None;

@@ -24,7 +24,7 @@ pub(crate) fn without_managed_fields(text: &Bytes, index: &Index) -> Bytes {
         return Bytes::copy_from_slice(text);
     };
     let (before, after) = (&text[..base + cut.start], &text[base + cut.end..]);
-    // Removes one comma, too: the one after the member, or else the one before it.
+    // Also removes a comma: the comma after the member, or else the comma before it.
     let after_trimmed = after.trim_ascii_start();
     let (before, after) = match after_trimmed.strip_prefix(b",") {
         Some(rest) => (before, rest),

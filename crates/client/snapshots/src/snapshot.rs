@@ -17,13 +17,13 @@ use crate::{
     managed_fields::without_managed_fields,
 };
 
-/// One version of an object.
+/// A version of an object.
 pub struct Snapshot {
     /// The JSON text, usually a slice of a response.
     bytes: Bytes,
     index: Index,
     meta: OnceLock<Box<ObjectMeta>>,
-    /// Why the text cannot be read. The index is empty then.
+    /// The reason why the text cannot be read. The index is empty then.
     error: Option<Box<Unreadable>>,
 }
 
@@ -46,7 +46,7 @@ impl Snapshot {
         }
     }
 
-    /// Reads one object and checks all of it. `what` names it in errors.
+    /// Reads an object and checks its whole text. `what` is its name in errors.
     ///
     /// # Errors
     /// The text is not a JSON object, or a field of the index is malformed.
@@ -58,7 +58,7 @@ impl Snapshot {
     /// read. `what` names the object in errors.
     ///
     /// # Errors
-    /// As [`Snapshot::parse`].
+    /// The same as [`Snapshot::parse`].
     pub fn parse_part(body: &Bytes, what: &str) -> Result<Self, Unreadable> {
         index::part(body, what).map(Self::new)
     }
@@ -74,7 +74,7 @@ impl Snapshot {
         }
     }
 
-    /// As [`Snapshot::detached`], but without `managedFields`. For snapshots that are kept.
+    /// Like [`Snapshot::detached`], but without `managedFields`. For snapshots that are kept.
     #[must_use]
     pub fn compact(&self) -> Arc<Self> {
         if self.error.is_some() {
@@ -156,7 +156,7 @@ impl Snapshot {
     /// Parses the metadata.
     ///
     /// # Errors
-    /// A part of them does not conform to the API.
+    /// An error if a part of the metadata does not conform to the API.
     pub fn checked_meta(&self, described: impl Fn() -> String) -> Result<ObjectMeta, Unreadable> {
         self.check_readable()?;
         let text = self.index.metadata.get(&self.bytes).unwrap_or(b"{}");
@@ -182,7 +182,7 @@ impl Snapshot {
             .unwrap_or_default()
     }
 
-    /// The JSON text of the labels; empty if there are none.
+    /// Returns the JSON text of the labels; empty if the object has no labels.
     #[must_use]
     pub fn labels_text(&self) -> &[u8] {
         let text = self.part(&["metadata", "labels"]);

@@ -9,8 +9,8 @@ pub const WEB_PAGE: &str = "received a web page instead of a Kubernetes response
 /// The maximum length of the text of a web page that an error quotes, in bytes.
 const MAX_QUOTED_BYTES: usize = 200;
 
-/// Returns the error for an unreadable body. If the body is empty or a web page, the message
-/// says so instead of the `problem`.
+/// Returns the error for an unreadable body. If the body is empty or a web page, this is the
+/// message instead of the `problem`.
 pub fn unreadable(what: &str, body: &[u8], problem: impl std::fmt::Display) -> Unreadable {
     if body.trim_ascii().is_empty() {
         return Unreadable::new(what, "it is empty");

@@ -1,7 +1,7 @@
-//! A scanner for JSON text. It checks the syntax and finds the positions of values, without
-//! building them. It does not check that strings are UTF-8; their readers do.
+//! A scanner for JSON text. The scanner checks the syntax and finds the positions of values,
+//! without building them. It does not check that strings are UTF-8; their readers do.
 //!
-//! One pass over a list finds the positions of all items and of their most used parts. The
+//! A single pass over a list finds the positions of all items and of their most used parts. The
 //! rest is parsed when it is read.
 
 mod blocks;
@@ -125,7 +125,7 @@ impl<'a> Scanner<'a> {
         self.members_at(|scanner, key| visit(scanner, &scanner.text[key]))
     }
 
-    /// As [`Scanner::members`], with the position of the key, without its quotes.
+    /// Like [`Scanner::members`], but with the position of the key, without its quotes.
     #[inline]
     pub(crate) fn members_at(
         &mut self,
@@ -230,8 +230,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// As [`Scanner::value`], but only counts the brackets of an object or array, which is
-    /// much faster. For values that are checked when they are read.
+    /// Like [`Scanner::value`], but only counts the brackets of an object or array, which is much
+    /// faster. For values that are checked when they are read.
     #[inline]
     pub(crate) fn skip(&mut self) -> Scan<Range<usize>> {
         if !matches!(self.peek(), Some(b'{' | b'[')) {
@@ -269,7 +269,7 @@ impl<'a> Scanner<'a> {
         self.at = start;
         let mut escapes = false;
         loop {
-            // Skips eight bytes at a time if none of them is special.
+            // Skips eight bytes at a time if they contain no special byte.
             while let Some(chunk) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
                 let special = special_bytes(u64::from_le_bytes(*chunk));
                 if special == 0 {
