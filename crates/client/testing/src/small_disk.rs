@@ -1,13 +1,13 @@
-//! A child process of a test with a small file system of its own.
+//! A child process of a test with its own small file system.
 
 use std::{path::Path, process::Command};
 
 /// The variable with the folder of the file system, in the child process.
 pub const DISK: &str = "LONGSHORE_TEST_SMALL_DISK";
 
-/// Runs the ignored test `child` of this test program in a process of its own, in which
-/// `folder` is an empty file system of `size`, such as `6m`. The child reads the folder from
-/// the variable [`DISK`].
+/// Runs the ignored test `child` of this test program in a separate process, in which `folder` is
+/// an empty file system of `size`, such as `6m`. The child reads the folder from the variable
+/// [`DISK`].
 ///
 /// Prints a line and does nothing if this machine does not allow user namespaces.
 ///
