@@ -9,7 +9,7 @@ fn main() {
     // With musl, the program is linked statically, and needs no loader.
     if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
         println!("cargo:rustc-link-arg-bins=-no-pie");
-        // It cancels the option `-static-pie` of rustc.
+        // The option above cancels rustc's `-static-pie`.
         let features = std::env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
         if features.split(',').any(|feature| feature == "crt-static") {
             println!("cargo:rustc-link-arg-bins=-static");

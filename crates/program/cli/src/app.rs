@@ -124,9 +124,9 @@ fn print(error: &clap::Error) {
     }
 }
 
-/// Makes a write beyond the limit of the size of files (`ulimit -f`) an error, which is reported with
-/// a remedy. Otherwise, a signal would kill the program without a word. Programs that it starts
-/// keep the signal.
+/// Makes a write beyond the limit of the size of files (`ulimit -f`) an error, which is reported
+/// with a remedy. Otherwise, a signal would kill the program without a message. Programs that it
+/// starts keep the signal.
 fn report_file_size_limit() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
@@ -158,8 +158,8 @@ fn invalid_option(error: &clap::Error) -> Option<Error> {
     Some(Error::from_source(Kind::Usage, invalid))
 }
 
-/// Replaces the usage line of an error by that of the command's help, and adds the tips for the
-/// command. clap's own line also shows the options that the environment sets.
+/// Replaces the usage line of an error with the usage line of the command's help, and adds the tips
+/// for the command. clap's own line also shows the options that the environment sets.
 fn with_plain_usage(mut error: clap::Error) -> clap::Error {
     use clap::error::{ContextKind, ContextValue};
     if error.get(ContextKind::Usage).is_none() {
@@ -214,13 +214,13 @@ fn runtime(is_server: bool) -> crate::error::Result<tokio::runtime::Runtime> {
 
 /// The name of a server's threads.
 const SERVER_THREADS: &str = "longshore-run";
-/// Longer than a process lives.
+/// A duration that is longer than any process runs.
 const ALWAYS: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 /// The number of threads for blocking work that a server always has.
 const RESERVED_THREADS: usize = 4;
 
-/// Starts threads for blocking work, which remain: pods can use up the threads of the system, and
-/// the runtime panics if it cannot start the first one then.
+/// Starts threads for blocking work in advance: pods can use up the threads of the system, and the
+/// runtime panics if it cannot start its first one.
 fn reserve_threads(runtime: &tokio::runtime::Runtime) {
     let barrier = Arc::new(Barrier::new(RESERVED_THREADS));
     for _ in 0..RESERVED_THREADS {

@@ -1,4 +1,4 @@
-//! Runs a command beside a server of this process.
+//! Runs a command while this process runs a server.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,14 +14,14 @@ use crate::{
     interrupt::{Caught, Interrupt},
 };
 
-/// Variables that select a cluster for other programs, and for this one.
+/// Variables that select a cluster for other programs and for this one.
 pub(crate) fn kubeconfig_variables(path: &Path) -> Vec<(&'static str, OsString)> {
     let path = path.as_os_str().to_owned();
     vec![(env::KUBECONFIG, path.clone()), ("KUBECONFIG", path)]
 }
 
-/// Runs a command to its end, with additional variables. Returns its exit code. SIGTERM ends
-/// the command, and with it this program.
+/// Runs a command to its end, with additional variables. Returns its exit code. SIGTERM ends the
+/// command and then this program.
 pub(crate) async fn run(
     command: &[OsString],
     variables: Vec<(&'static str, OsString)>,
@@ -39,11 +39,12 @@ pub(crate) async fn run(
     let status = loop {
         tokio::select! {
             status = child.wait() => break status,
-            // The terminal sends Ctrl-C to the command, too; its end decides.
+            // The terminal sends Ctrl-C to the command, too. This program ends when the command
+            // does.
             caught = signals.next() => if caught == Caught::Terminate {
                 let id = child.id().and_then(|id| i32::try_from(id).ok());
                 if let Some(process) = id.and_then(Pid::from_raw) {
-                    // It fails if the command has just ended.
+                    // Fails if the command has just ended.
                     let _ = kill_process(process, Signal::TERM);
                 }
             },

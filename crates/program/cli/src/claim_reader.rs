@@ -22,12 +22,12 @@ use longshore::{
 use serde_json::{Value, json};
 use tokio::{io::AsyncReadExt as _, time::Instant};
 
-/// How long the pod may take to start.
+/// The timeout for the start of the pod.
 const START_TIMEOUT: Duration = Duration::from_secs(300);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The pod ends after this time, also if this process is killed.
 const LIFETIME_SECONDS: u64 = 3_600;
-/// Where it mounts the claim.
+/// The path at which the pod mounts the claim.
 const FOLDER: &str = "/longshore/outputs";
 /// The number of bytes to read at once.
 const PIECE: usize = 128 * 1024;
@@ -44,7 +44,7 @@ pub(crate) struct PodTemplate {
 }
 
 impl PodTemplate {
-    /// That of the run's first Job.
+    /// The template of the run's first Job.
     pub(crate) async fn of(cluster: &Cluster, run: &Run) -> Result<Self, longshore::client::Error> {
         let labels = LabelSelector::exactly([(names::RUN, run.label())])?;
         let jobs = cluster.jobs().in_namespace(&run.namespace)?;
@@ -58,7 +58,7 @@ impl PodTemplate {
         })
     }
 
-    /// With another image than that of the run.
+    /// Uses another image instead of the run's.
     pub(crate) fn with_image(self, image: &str) -> Self {
         Self {
             image: Some(image.to_owned()),
@@ -224,7 +224,7 @@ impl ClaimReader {
     }
 }
 
-/// A line of the list. Files of other programs, whose names could be anything, are left alone.
+/// Parses a line of the list. Files of other programs, which can have any name, are ignored.
 fn listed_file(line: &str) -> Option<(String, u64)> {
     let (size, name) = line.trim().split_once(' ')?;
     let is_own = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');

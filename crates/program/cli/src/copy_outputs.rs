@@ -1,4 +1,4 @@
-//! `longshore cp` out of a task that has ended: copies what is left of its files, its outputs.
+//! `longshore cp` out of a task that has ended: copies the files that remain, its outputs.
 
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub(crate) async fn copy(
     let files = fetch_outputs::find(target, &run, &choice, None).await;
     let files = match files {
         Ok(files) => files,
-        // Why the container cannot be reached says more.
+        // The reason why the container cannot be reached is more helpful.
         Err(
             RunOutputsError::NotRequested { .. }
             | RunOutputsError::None { .. }
@@ -74,7 +74,7 @@ pub(crate) async fn copy(
     let copying = tokio::task::spawn_blocking(move || {
         let options = FetchOptions {
             to: matching.to.clone(),
-            // As `cp` does.
+            // The same as `cp`.
             force: true,
         };
         let copied =

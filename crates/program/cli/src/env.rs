@@ -8,9 +8,9 @@ pub(crate) use longshore::launcher::config::{
 };
 pub(crate) use longshore_embedded::DATA_DIR_ENV as DATA_DIR;
 
-/// What to log, as in `info` or `longshore_node=debug,warn`.
+/// Log filter, as in `info` or `longshore_node=debug,warn`.
 pub(crate) const LOG: &str = "LONGSHORE_LOG";
-/// What Ctrl-C does to a followed run: `ask`, `cancel` or `detach`.
+/// Effect of Ctrl-C on a followed run: `ask`, `cancel` or `detach`.
 pub(crate) const ON_INTERRUPT: &str = "LONGSHORE_ON_INTERRUPT";
 
 /// Set by a shell's completion script to the shell's name: the program then answers
@@ -48,7 +48,7 @@ pub(crate) fn home() -> Option<PathBuf> {
     path(HOME)
 }
 
-/// Whether colours are disabled.
+/// Returns true if colours are disabled.
 pub(crate) fn no_color() -> bool {
     path(NO_COLOR).is_some()
 }

@@ -11,7 +11,7 @@ use crate::hints;
 pub(crate) enum Kind {
     /// Invalid arguments, folder or configuration.
     Usage,
-    /// The cluster does not answer or denies access.
+    /// The cluster does not respond or denies access.
     Cluster,
     /// The job could not be started.
     NotStarted,
@@ -112,11 +112,11 @@ impl Error {
 /// The kind of an error line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
-    /// What failed and why.
+    /// The failure and its cause.
     Error,
     /// Evidence, such as the end of a log.
     Detail,
-    /// What to do.
+    /// A remedy.
     Hint,
 }
 

@@ -27,7 +27,7 @@ use crate::{
     ui,
 };
 
-/// The maximum number of files to name that were left out.
+/// The maximum number of skipped files to name.
 const NAMED: usize = 10;
 /// The number of running tasks that upload their files at the same time.
 const PARALLEL_UPLOADS: usize = 16;
@@ -37,7 +37,7 @@ const DEFAULT_FOLDER: &str = "outputs";
 /// The folder for the files of a run.
 pub(crate) struct Destination {
     folder: PathBuf,
-    /// Whether the user named it.
+    /// True if the user named the folder.
     is_given: bool,
 }
 
@@ -69,7 +69,7 @@ impl Destination {
 }
 
 /// The outputs of a run's tasks. Running tasks on other clusters upload their current files first.
-/// `image` is that of the pod that reads a claim, if not that of the run.
+/// `image` is the image of the pod that reads a claim; `None` for the run's image.
 pub(crate) async fn of_run(
     target: &Target,
     run: &Run,
@@ -84,7 +84,8 @@ pub(crate) async fn of_run(
     find(target, run, choice, image).await
 }
 
-/// The outputs of a run's tasks as they were last kept, or, on the embedded cluster, as they are.
+/// The outputs of a run's tasks as they were last kept. On the embedded cluster, their current
+/// state.
 pub(crate) async fn find(
     target: &Target,
     run: &Run,
@@ -125,7 +126,8 @@ pub(crate) fn not_found(error: RunOutputsError) -> Error {
     }
 }
 
-/// Lets running tasks upload their current files. One that fails is reported; it may just end.
+/// Lets running tasks upload their current files. A failure is only reported, because the task may
+/// just be ending.
 async fn upload(
     cluster: &Cluster,
     run: &Run,

@@ -1,5 +1,5 @@
 //! Stops the remaining Jobs of finished runs without a follower, and ends pods whose command has
-//! ended beside a container that does not end. On other clusters, a follower or JobSet does this.
+//! ended while another container keeps running. On other clusters, a follower or JobSet does this.
 //! Otherwise, the parameter server of a run whose terminal was closed would keep an on-demand
 //! cluster running forever.
 

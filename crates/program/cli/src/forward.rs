@@ -1,5 +1,5 @@
 //! Ports of a run's tasks, forwarded to this machine while a command runs. A new pod of a task
-//! takes the place of the old one.
+//! replaces the old one.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ use crate::{
 
 /// The interval between attempts to connect to a port at which no process listens yet.
 const PROBE_INTERVAL: Duration = Duration::from_millis(300);
-/// How long to wait for the refusal of a connection.
+/// The time to wait for the refusal of a connection.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
 /// The pause after an error of the cluster or of the listener.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ pub(crate) struct Bound {
 /// The pods of the running tasks.
 type Pods = BTreeMap<Task, String>;
 
-/// Listens at the local ports, so that a port that is in use is an error before the run starts.
+/// Listens on the local ports, so that a port that is in use is an error before the run starts.
 pub(crate) async fn bind(forwards: &[Forward]) -> Result<Vec<Bound>> {
     let mut all = Vec::new();
     for forward in forwards {
@@ -87,7 +87,7 @@ pub(crate) fn list(ports: &[Bound]) {
     }
 }
 
-/// Forwards the ports until the run ends or the future is dropped. Says when a task listens.
+/// Forwards the ports until the run ends or the future is dropped. Prints when a task listens.
 pub(crate) async fn serve(
     cluster: Cluster,
     run: Run,
@@ -118,7 +118,7 @@ pub(crate) async fn serve(
     }
     drop(pods);
     while publish_pods(&cluster, &run, &publish).await.is_err() {
-        // The cluster does not answer.
+        // The cluster does not respond.
         tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
@@ -176,7 +176,7 @@ async fn accept(port: Arc<Port>, listener: TcpListener) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((local, _)) => drop(connections.spawn(connect(Arc::clone(&port), local))),
-                // Too many open files, for example.
+                // For example, too many files are open.
                 Err(_) => tokio::time::sleep(RETRY_INTERVAL).await,
             },
             Some(_) = connections.join_next() => {}
@@ -184,7 +184,7 @@ async fn accept(port: Arc<Port>, listener: TcpListener) {
     }
 }
 
-/// A connection to a port at which no process listens is closed, as without forwarding.
+/// A connection to a port on which no process listens is closed, as without forwarding.
 async fn connect(port: Arc<Port>, mut local: TcpStream) {
     let Some((_, forward)) = port.now() else {
         return;
@@ -194,7 +194,7 @@ async fn connect(port: Arc<Port>, mut local: TcpStream) {
     }
 }
 
-/// Says once for each pod when its task listens.
+/// Prints, once for each pod, that its task listens.
 async fn announce(port: Arc<Port>, address: SocketAddr, notes: mpsc::Sender<Beside>) {
     let mut pods = port.pods.clone();
     let mut announced: Option<String> = None;
@@ -226,7 +226,7 @@ async fn announce(port: Arc<Port>, address: SocketAddr, notes: mpsc::Sender<Besi
     }
 }
 
-/// Whether a process listens at the port. The node refuses the connection otherwise.
+/// Returns true if a process listens on the port. The node refuses the connection otherwise.
 async fn listens(forward: &PortForward) -> bool {
     let Ok(mut stream) = forward.connect().await else {
         return false;
@@ -239,7 +239,7 @@ async fn listens(forward: &PortForward) -> bool {
     }
 }
 
-/// Says that ports are not forwarded by a command that does not follow the run.
+/// Prints that a command that does not follow the run does not forward ports.
 pub(crate) fn is_left_out(forwards: &[Forward], run: &str) {
     if forwards.is_empty() {
         return;

@@ -25,7 +25,7 @@ struct Scope {
     /// The kubectl options for the same cluster.
     kubectl: Vec<(&'static str, String)>,
     namespace: Option<String>,
-    /// The namespace of kubectl commands, if there is no other.
+    /// The namespace of kubectl commands, unless another namespace is set.
     kubectl_namespace: Option<String>,
 }
 
@@ -151,7 +151,7 @@ fn with_scope(command: &str, scope: &Scope) -> String {
     }
 }
 
-/// Whether a command contains an option or another word.
+/// Returns true if a command contains an option or another word.
 fn has(command: &str, name: &str) -> bool {
     let is_it = |word: &str| {
         let rest = word.strip_prefix(name);
@@ -212,7 +212,7 @@ mod tests {
             completed("`longshore down` and `longshore logs a`", &folder),
             "`longshore down --data-dir '/my data/x'` and `longshore logs a --data-dir '/my data/x' --embedded`"
         );
-        // A context of longshore.toml has the namespace, that of the kubeconfig does not.
+        // A context of longshore.toml has the namespace; the kubeconfig's context does not.
         let named = Scope {
             kubectl_namespace: Some("team".to_owned()),
             ..scope(&[("--context", "east")], None)

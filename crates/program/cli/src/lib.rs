@@ -1,5 +1,5 @@
 //! The command line of Longshore: arguments, output and exit codes. The crate `longshore`
-//! implements the functionality. A library, so that the package of the Python wheel, which
+//! implements the functionality. It is a library, so that the package of the Python wheel, which
 //! contains the program, can depend on it.
 
 mod app;

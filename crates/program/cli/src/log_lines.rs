@@ -26,7 +26,7 @@ impl Lines {
         Self::with_front(String::new(), run)
     }
 
-    /// Like [`Lines::new`], for lines among those of other runs: `digits-x7k2p/worker/0 | text`.
+    /// Like [`Lines::new`], for lines alongside other runs' lines: `digits-x7k2p/worker/0 | text`.
     pub(crate) fn named(name: &str, run: &Run) -> Self {
         Self::with_front(format!("{name}/"), run)
     }

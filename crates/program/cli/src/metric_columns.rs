@@ -10,7 +10,7 @@ pub(crate) fn columns<T>(metrics: &[T]) -> &[T] {
     metrics.get(..MOST_COLUMNS).unwrap_or(metrics)
 }
 
-/// Says how many of the metrics a table does not show.
+/// Prints the number of metrics that a table does not show.
 pub(crate) fn note_omitted(all: usize, shown: usize) {
     let more = all.saturating_sub(shown);
     if more > 0 {

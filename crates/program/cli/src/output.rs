@@ -91,12 +91,12 @@ pub(crate) fn value(format: Format, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// Prints rows below a header, or `empty` to standard error if there are none.
+/// Prints rows below a header, or prints `empty` to standard error if the table is empty.
 pub(crate) fn table(header: &[&str], rows: Vec<Vec<String>>, empty: &str) {
     table_with(Some(header), rows, empty);
 }
 
-/// As [`table`]; without a header, only the rows.
+/// Like [`table`], but prints only the rows if no header is given.
 pub(crate) fn table_with(header: Option<&[&str]>, rows: Vec<Vec<String>>, empty: &str) {
     if rows.is_empty() {
         ui::note(empty);

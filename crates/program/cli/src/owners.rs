@@ -1,5 +1,5 @@
-//! Runs of several users: which runs the words of a command select, and the question before a command
-//! acts on a run of another user.
+//! Runs of several users: the selection of runs by the words of a command, and the question before
+//! a command acts on a run of another user.
 
 use clap::Args;
 use longshore::{
@@ -39,16 +39,16 @@ impl OwnerArgs {
     }
 }
 
-/// How a command uses the runs that it selects.
+/// The access of a command to the runs that it selects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Access {
-    /// It reads them. Runs of other users have to be named in full.
+    /// The command reads the runs. Runs of other users have to be named in full.
     Read,
-    /// It changes them or their tasks. Runs of other users have to be confirmed.
+    /// The command changes the runs or their tasks. Runs of other users have to be confirmed.
     Act {
         /// The name of the action, as in `cancel`.
         verb: &'static str,
-        /// The users on whose runs it acts without a question.
+        /// The users whose runs it changes without a question.
         users: Users,
     },
 }
@@ -63,7 +63,7 @@ impl Access {
     }
 }
 
-/// Finds a run, of a schedule the last run that it has created, and asks if it belongs to another
+/// Finds a run, or the last run that a schedule has created. Asks if the run belongs to another
 /// user.
 pub(crate) async fn find_made(
     cluster: &Cluster,
@@ -78,7 +78,7 @@ pub(crate) async fn find_made(
     Ok(found.clone())
 }
 
-/// Notes that runs of other users are left out.
+/// Prints that runs of other users are skipped.
 pub(crate) fn note_left(left: &[&RunSummary]) {
     if left.is_empty() {
         return;
@@ -112,13 +112,13 @@ impl From<&RunSummary> for Owned {
     }
 }
 
-/// Asks before an action on runs of other users. Without a terminal, refuses it.
+/// Asks before an action on runs of other users. Without a terminal, refuses the action.
 pub(crate) async fn allow(cluster: &Cluster, chosen: &[&RunSummary], access: Access) -> Result<()> {
     let chosen: Vec<Owned> = chosen.iter().map(|run| Owned::from(*run)).collect();
     allow_owned(cluster, &chosen, access).await
 }
 
-/// Like [`allow`], for runs of which only the owners are known.
+/// Like [`allow`], for runs whose owners alone are known.
 pub(crate) async fn allow_owned(cluster: &Cluster, chosen: &[Owned], access: Access) -> Result<()> {
     let Access::Act {
         verb,

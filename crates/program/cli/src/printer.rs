@@ -11,9 +11,9 @@ use crate::{progress::Spinner, ui};
 
 /// The maximum number of queued batches. With [`BATCH_BYTES`], it bounds the memory.
 const BATCHES: usize = 32;
-/// The size from which a batch accepts no more events.
+/// The minimum size of a full batch, which accepts no more events.
 pub(crate) const BATCH_BYTES: usize = 64 * 1024;
-/// How long a prompt, or the exit after Ctrl-C, waits for lines to be written.
+/// The time that a prompt, or the exit after Ctrl-C, waits for lines to be written.
 const PAUSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The destination of lines.
@@ -57,7 +57,7 @@ impl Batch {
         self.pieces.is_empty()
     }
 
-    /// Whether it accepts no more events.
+    /// Returns true if the batch accepts no more events.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes >= BATCH_BYTES
     }
@@ -94,7 +94,7 @@ impl Printer {
         Self { orders, done }
     }
 
-    /// Sends a batch when the queue has capacity, and leaves an empty one. Cancel-safe: if
+    /// Sends a batch when the queue has capacity, and leaves an empty batch. Cancel-safe: if
     /// dropped, the batch is unchanged.
     pub(crate) async fn write(&self, batch: &mut Batch) {
         // The thread lives as long as the printer.

@@ -134,7 +134,7 @@ impl WhichArgs {
 }
 
 impl Selection {
-    /// Whether it names objects or narrows them by a selector.
+    /// Returns true if the selection names objects or narrows them by a selector.
     pub(crate) fn is_narrow(&self) -> bool {
         !self.names.is_empty() || !self.labels.is_everything() || !self.fields.is_everything()
     }

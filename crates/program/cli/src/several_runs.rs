@@ -1,4 +1,4 @@
-//! Commands over several runs: which runs their words select, and how a command acts on each of them.
+//! Commands over several runs: the selection of the runs by words, and the action on each run.
 
 use std::fmt::Display;
 
@@ -17,9 +17,9 @@ use crate::{
 /// The number of runs on which a command acts at the same time.
 const AT_A_TIME: usize = 8;
 
-/// The runs that words select, without duplicates, in their order. A word is a name, a prefix, `last`,
-/// a pattern, or several of these, separated by commas. Notes which runs of other users match a
-/// pattern and are left out. An invalid word is an error.
+/// The runs that words select, without duplicates, in their order. A word is a name, a prefix,
+/// `last`, a pattern, or several of these, separated by commas. Prints the runs of other users that
+/// match a pattern and are skipped. An invalid word is an error.
 pub(crate) async fn choose<'a>(
     cluster: &Cluster,
     all: &'a [RunSummary],
@@ -42,7 +42,7 @@ pub(crate) async fn choose<'a>(
     Ok(chosen)
 }
 
-/// Like [`choose`], but patterns select only the wanted runs. If they select none, notes it.
+/// Like [`choose`], but patterns select only wanted runs. Prints a note if they select none.
 pub(crate) async fn choose_wanted<'a>(
     cluster: &Cluster,
     all: &'a [RunSummary],
@@ -65,12 +65,12 @@ pub(crate) async fn choose_wanted<'a>(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) is_wanted: fn(&RunSummary) -> bool,
-    /// The note if there are none.
+    /// The note if no runs are selected.
     pub(crate) none: &'static str,
 }
 
-/// Like [`choose`]; of a schedule, the last run that it has created. Patterns pass over schedules that
-/// have created no run yet.
+/// Like [`choose`], but selects the last run that a schedule has created. Patterns skip schedules
+/// that have not created a run yet.
 pub(crate) async fn choose_made<'a>(
     cluster: &Cluster,
     all: &'a [RunSummary],
@@ -96,8 +96,8 @@ fn add<'a>(chosen: &mut Vec<&'a RunSummary>, run: &'a RunSummary) {
     }
 }
 
-/// Returns true if words may select several runs, however many they do select. Output has the same form
-/// for all of them.
+/// Returns true if words may select several runs, even if they currently select one. The form of
+/// the output depends only on the words.
 pub(crate) fn are_several(words: &[String]) -> bool {
     match words {
         [word] => runs::is_pattern(word) || word.contains(','),
@@ -114,7 +114,7 @@ pub(crate) fn split(word: &str) -> Vec<&str> {
 }
 
 /// Acts on each run, on some at the same time. Reports each failure and continues with the others.
-/// Returns the results of those that succeeded, in the order of the runs.
+/// Returns the results of successful actions, in the order of the runs.
 pub(crate) async fn each<'a, T, F>(
     runs: &[&'a RunSummary],
     act: impl FnMut(&'a RunSummary) -> F,
@@ -140,7 +140,7 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// Of a command on this number of runs.
+    /// The failures of a command on this number of runs.
     pub(crate) fn of(count: usize) -> Self {
         Self {
             count,

@@ -5,7 +5,7 @@ use std::{io, os::fd::AsFd};
 use rustix::fs::FileType;
 use tokio::net::unix::pipe::Receiver;
 
-/// The warning about it.
+/// The warning about ignored input.
 pub(crate) const IGNORED: &str = "stdin is not sent to the task: add -i to send it";
 
 /// Standard input that is not read. An inherited pipe without data causes no warning.
@@ -50,7 +50,7 @@ impl IgnoredInput {
         }
     }
 
-    /// Whether data has arrived that [`IgnoredInput::arrives`] has not reported.
+    /// Returns true if data has arrived that [`IgnoredInput::arrives`] has not reported.
     pub(crate) fn has_come(&self) -> bool {
         self.is_there || self.waits.as_ref().is_some_and(has_data)
     }

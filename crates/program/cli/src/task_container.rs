@@ -1,4 +1,4 @@
-//! The container of a task whose command runs, with the program of this project in it.
+//! The container that runs a task's command, with this project's program.
 
 use longshore::{
     client::{Cluster, Item, kinds::Pod},
@@ -22,12 +22,12 @@ pub(crate) struct TaskContainer {
     pub(crate) pod: Item<Pod>,
     /// The container's name.
     pub(crate) container: String,
-    /// The path of the program in it.
+    /// The path of the program in the container.
     pub(crate) program: String,
 }
 
 impl TaskContainer {
-    /// Finds the container of a task by its name, or that of the first running task of a run.
+    /// Finds the container of a task by its name, or the container of a run's first running task.
     /// Asks if the run belongs to another user.
     pub(crate) async fn find(
         cluster: &Cluster,

@@ -63,8 +63,8 @@ fn set_keys(before: &Termios) -> bool {
 }
 
 impl Raw {
-    /// As [`Terminal::keys`] again: a shell has changed the settings while this program was
-    /// stopped.
+    /// Applies the settings of [`Terminal::keys`] again: a shell has changed them while this
+    /// program was stopped.
     pub(crate) fn keys_again(&self) {
         set_keys(&self.before);
     }

@@ -229,7 +229,7 @@ pub(crate) fn error(error: &Error) {
     }
 }
 
-/// Whether prompts are possible: stdin and stderr are terminals.
+/// Returns true if prompts are possible: stdin and stderr are terminals.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
@@ -241,7 +241,7 @@ pub(crate) fn progress_size() -> (usize, usize) {
     known.map_or((80, 24), |size| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Whether progress can be drawn.
+/// Returns true if progress can be drawn.
 pub(crate) fn draws_progress() -> bool {
     io::stderr().is_terminal()
 }
@@ -261,7 +261,7 @@ macro_rules! colours {
 }
 
 impl Paint {
-    /// For standard output.
+    /// Colours for standard output.
     pub(crate) fn stdout() -> Self {
         Self {
             on: io::stdout().is_terminal() && !env::no_color(),
@@ -274,7 +274,7 @@ impl Paint {
         Self { on: false }
     }
 
-    /// For standard error.
+    /// Colours for standard error.
     pub(crate) fn stderr() -> Self {
         Self {
             on: io::stderr().is_terminal() && !env::no_color(),

@@ -23,7 +23,7 @@ use crate::{
     ui,
 };
 
-/// How long removing the parts of an interrupted upload may take.
+/// The timeout for removing the parts of an interrupted upload.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Delivers the bundle, if there is a store, and returns the plan to submit. After Ctrl-C, no

@@ -36,7 +36,7 @@ pub(crate) struct DiskUsage {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Measured {
     bytes: u64,
-    /// Whether all files were counted.
+    /// True if all files were counted.
     complete: bool,
 }
 

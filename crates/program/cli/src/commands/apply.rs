@@ -22,7 +22,7 @@ use crate::{
     ui,
 };
 
-/// The maximum size of a manifest. Those of operators have a few MiB.
+/// The maximum size of a manifest. Manifests of operators have a few MiB.
 const LARGEST_MANIFEST: u64 = 64 << 20;
 /// The field manager of `apply`.
 const MANAGER: &str = "longshore";

@@ -1,5 +1,5 @@
-//! `longshore bootstrap`: the steps that a run's pods execute before the command. Internal:
-//! only the generated pods call it.
+//! `longshore bootstrap`: the steps that a run's pods execute before the command. This command is
+//! internal: only the generated pods run it.
 
 use std::{path::Path, process::ExitCode, time::Duration};
 

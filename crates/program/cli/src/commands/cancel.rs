@@ -79,10 +79,10 @@ async fn end_one(cluster: &Cluster, found: &RunSummary) -> Result<()> {
             found.state.as_str()
         ));
         if found.state != RunState::Cancelled {
-            // It may have pods with containers that do not end.
+            // The run may have pods with containers that do not end.
             follow::cancel(cluster, &found.run).await?;
         }
-        // One that was cancelled a moment ago may have tasks that still end.
+        // A run that was cancelled a moment ago may have tasks that have not ended yet.
         return follow::wait_until_still(cluster, &found.run).await;
     }
     follow::cancel(cluster, &found.run).await?;

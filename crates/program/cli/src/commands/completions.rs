@@ -38,7 +38,8 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How the script calls this program: by its name, unless it was called by a path.
+/// Returns the word with which the script calls this program: its name, unless it was called by a
+/// path.
 fn program() -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let path = std::path::Path::new(&called);

@@ -1,4 +1,4 @@
-//! `longshore cp`: copies files into containers and out of them.
+//! `longshore cp`: copies files into and out of containers.
 
 use std::{
     path::{Path, PathBuf},
@@ -111,7 +111,7 @@ pub(crate) async fn cp(args: CpArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// From where files were copied.
+/// The result of a copy, by its source.
 enum Outcome {
     /// A container, or this machine.
     Copied(Copied),

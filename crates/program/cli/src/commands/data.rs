@@ -123,7 +123,7 @@ async fn act(target: &Target, action: &Action) -> Result<()> {
     }
 }
 
-/// The data that no active run needs and, without `--all`, that no run refers to.
+/// The data that no active run needs. Without `--all`, only data to which no run refers.
 fn unused(mut kept: Vec<KeptData>, uses: &Uses, action: &Action) -> Vec<KeptData> {
     let all = matches!(action, Action::Prune { all: true, .. });
     kept.retain(|data| !uses.is_needed(&data.sha256) && (all || !uses.is_referred(&data.sha256)));

@@ -152,8 +152,8 @@ async fn selected(
     Ok(items)
 }
 
-/// The cluster's objects of manifests. Fails if one of them does not exist, before any is
-/// deleted.
+/// Finds the objects of manifests in the cluster. Fails before any is deleted if an object does not
+/// exist.
 async fn of_manifests(
     cluster: &Cluster,
     args: &DeleteArgs,

@@ -23,11 +23,11 @@ use crate::{
 
 /// The timeout for listing the active runs.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the cluster may take to report the end of a task, after its grace period.
+/// The time that the cluster has to report the end of a task, after the task's grace period.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long to wait for tasks without a message.
+/// The time to wait for tasks without a message.
 const SILENT_TIME: Duration = Duration::from_secs(2);
-/// How long followers of these runs may take to report the end.
+/// The time that followers of these runs have to report the end.
 const FOLLOWERS_TIMEOUT: Duration = Duration::from_secs(8);
 /// The recorded cause of the end of the cluster.
 const CAUSE: &str = "longshore down";
@@ -65,7 +65,7 @@ pub(crate) async fn down(args: DownArgs) -> Result<ExitCode> {
         false => agree(&work_of(&record).await, record.ephemeral).await?,
         true => BTreeSet::new(),
     };
-    // From here on, no run can start.
+    // No run can start after this call.
     let stop = Stop::begin(&layout).await?;
     if let Some(record) = daemon::find(&layout).await?.running() {
         let Work { runs, schedules } = work_of(&record).await;
@@ -95,7 +95,7 @@ fn name(run: &RunSummary) -> String {
     run.run.name.to_string()
 }
 
-/// What ends with the cluster.
+/// Runs and schedules that end with the cluster.
 #[derive(Default)]
 struct Work {
     /// The active runs.
@@ -104,7 +104,8 @@ struct Work {
     schedules: Vec<RunSummary>,
 }
 
-/// The work; none, with a warning, if the cluster does not answer.
+/// Returns the work of the cluster. Prints a warning and returns no work if the cluster does not
+/// respond.
 async fn work_of(record: &Record) -> Work {
     let list = async {
         let cluster = connect(record).await?;
@@ -186,7 +187,7 @@ fn lines(runs: &[RunSummary], line: fn(&RunSummary) -> String) -> Vec<String> {
     lines
 }
 
-/// What happens to the schedules.
+/// Describes the effect on the schedules.
 fn about_schedules(schedules: &[RunSummary], is_ephemeral: bool) -> Option<String> {
     if schedules.is_empty() {
         return None;

@@ -59,7 +59,7 @@ pub(crate) struct EnvtestArgs {
 }
 
 impl EnvtestArgs {
-    /// Whether the command runs a cluster in this process.
+    /// Returns true if the command runs a cluster in this process.
     pub(crate) fn is_server(&self) -> bool {
         self.existing_cluster
     }
@@ -102,7 +102,7 @@ pub(crate) async fn envtest(args: EnvtestArgs) -> Result<ExitCode> {
     Err(child::not_started(program, &error))
 }
 
-/// Runs the command beside a cluster of its own.
+/// Runs the command with its own cluster.
 async fn with_cluster(command: &[OsString]) -> Result<ExitCode> {
     let mut signals = Interrupt::listen()?;
     let program_dir = std::env::current_exe();

@@ -68,12 +68,13 @@ pub(crate) struct ExecArgs {
 }
 
 impl ContainerArgs {
-    /// Whether an option was given that applies only to containers.
+    /// Returns true if an option was given that applies only to containers.
     pub(super) fn needs_a_container(&self) -> bool {
         self.stdin || self.tty || self.container.is_some()
     }
 
-    /// How a command in the container, or a connection with its program, uses the run.
+    /// Returns the access to the run for a command in the container, or for a connection with its
+    /// program.
     pub(super) fn access(&self, executes: bool) -> Access {
         match (executes, self.stdin || self.tty) {
             (true, _) => self.owners.act("run commands in"),

@@ -89,7 +89,7 @@ async fn show(
     Ok(())
 }
 
-/// The server's tables with its own columns. Several names are combined into one table.
+/// The server's tables, with the server's columns. Several names are combined into one table.
 async fn tables(view: &View<Any>, selection: &Selection) -> Result<Vec<Table>> {
     if selection.names.is_empty() {
         return Ok(vec![view.table().await?]);

@@ -125,7 +125,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command runs a server in this process.
+    /// Returns true if the command runs a server in this process.
     pub(crate) fn is_server(&self) -> bool {
         match self {
             Self::Up(args) => args.is_foreground(),
@@ -135,7 +135,7 @@ impl Command {
         }
     }
 
-    /// Whether the command serves requests, and so uses several threads.
+    /// Returns true if the command serves requests, and so uses several threads.
     pub(crate) fn serves(&self) -> bool {
         self.is_server() || matches!(self, Self::Ui(_))
     }

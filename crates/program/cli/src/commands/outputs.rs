@@ -150,7 +150,7 @@ async fn show(target: &Target, args: &OutputsArgs, runs: &str, choice: &TaskChoi
 }
 
 /// Fetches or lists the files of a run. For JSON and YAML, adds their list to those to be shown.
-/// Patterns pass over runs that request no outputs.
+/// Patterns skip runs that request no outputs.
 async fn show_run(
     target: &Target,
     args: &OutputsArgs,

@@ -76,7 +76,7 @@ pub(crate) async fn record(args: RecordArgs) -> Result<ExitCode> {
     }
 }
 
-/// Prints what was recorded. Returns whether the file is complete.
+/// Prints a summary of the recording. Returns true if the file is complete.
 fn show(summary: &Summary, args: &RecordArgs) -> bool {
     let file = args.file.display();
     let requests = ui::count(summary.requests, "request");

@@ -13,7 +13,7 @@ use crate::{
     ui,
 };
 
-/// How many requests a message lists.
+/// The maximum number of requests in a message.
 const MAX_LISTED: usize = 20;
 
 /// Answer the requests of a program from a recording, without a cluster
@@ -112,7 +112,7 @@ pub(crate) async fn replay(args: ReplayArgs) -> Result<ExitCode> {
     }
 }
 
-/// What the replay lacked.
+/// Returns an error for requests that the replay lacked or that were not made.
 fn problem(report: &Report, args: &ReplayArgs) -> Option<Error> {
     let count = |number: usize| ui::count(u64::try_from(number).unwrap_or(u64::MAX), "request");
     let (message, mut lines, hint) = if !report.not_recorded.is_empty() {

@@ -86,7 +86,7 @@ async fn launch(target: &Target, args: &RetryArgs, mut interrupt: Interrupt) -> 
             if let Err(error @ SweepError::NothingToRetry { .. }) = &plan
                 && several_runs::are_several(&args.runs)
             {
-                // A retry of this sweep has succeeded.
+                // Reports that a retry of this sweep has succeeded.
                 ui::note(error.to_string());
                 continue;
             }

@@ -158,7 +158,8 @@ fn command(args: &SshArgs, options: &[SshOption], host: &str) -> Command {
     command
 }
 
-/// The version of OpenSSH's client; `None` if there is none, `Some(None)` if it is not known.
+/// Returns the version of OpenSSH's client; `None` if it is not installed, `Some(None)` if its
+/// version is not known.
 fn version() -> Option<Option<(u32, u32)>> {
     let output = Command::new("ssh").arg("-V").output().ok()?;
     Some(options::version(&String::from_utf8_lossy(&output.stderr)))

@@ -70,7 +70,7 @@ pub(crate) async fn status(args: StatusArgs) -> Result<ExitCode> {
     })
 }
 
-/// The active runs; `None` if the cluster does not answer.
+/// The active runs; `None` if the cluster does not respond.
 async fn ask(record: &Record) -> Option<Work> {
     let cluster = Cluster::from_kubeconfig(Some(&record.kubeconfig), None).await;
     let cluster = cluster.ok()?;
@@ -92,12 +92,12 @@ async fn ask(record: &Record) -> Option<Work> {
 /// The enforcement of limits of CPU and memory on this machine.
 struct Limits {
     are_enforced: bool,
-    /// Why they are not, and the remedy.
+    /// The reason why the limits are not enforced, and the remedy.
     reason: Option<String>,
 }
 
 impl Limits {
-    /// The report of the nodes, which are all on this machine; `None` if there are none.
+    /// Returns the report of the nodes, which are all on this machine; `None` without nodes.
     async fn of(cluster: &Cluster) -> Option<Self> {
         let nodes = cluster.nodes().list().await.ok()?.items;
         let reported = |node: &Item<Node>| node.condition(LIMITS_ENFORCED).ok().flatten();
@@ -122,7 +122,7 @@ struct Work {
     limits: Option<Limits>,
 }
 
-/// A running cluster, and its work if it answers.
+/// A running cluster, and its work if it responds.
 type Seen<'a> = Option<(&'a Record, Option<&'a Work>)>;
 
 fn value(layout: &Layout, seen: Seen<'_>, usage: &DiskUsage) -> serde_json::Value {

@@ -141,7 +141,7 @@ fn sort(table: &mut SweepTable, by: &str, reverse: bool) -> Result<()> {
     Ok(())
 }
 
-/// The columns after those of the parameters, before those of the metrics.
+/// The columns between the parameters and the metrics.
 const COLUMNS: [&str; 3] = ["STATE", "EXIT", "TOOK"];
 
 fn print(table: &SweepTable, now: Timestamp) {

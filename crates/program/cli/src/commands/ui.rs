@@ -51,7 +51,7 @@ pub(crate) async fn ui(args: UiArgs) -> Result<ExitCode> {
     let mut interrupt = Interrupt::listen()?;
     let target = Arc::new(args.cluster.open(&config::here()?).await?);
     let result = serve(&target, &args, &mut interrupt).await;
-    // The server, which has the other references, was dropped.
+    // The server, which had the other references, was dropped.
     if let Some(target) = Arc::into_inner(target) {
         target.close().await?;
     }

@@ -158,7 +158,7 @@ pub(crate) async fn up(args: UpArgs) -> Result<ExitCode> {
 }
 
 async fn start(args: &UpArgs, layout: &Layout, kubeconfig: Option<PathBuf>) -> Result<ExitCode> {
-    // Keeps an on-demand cluster running until it is made a lasting one.
+    // Keeps an on-demand cluster running until it becomes a lasting one.
     let usage = Usage::begin(layout).await?;
     let (news, record) = match daemon::find(layout).await? {
         State::Running(record) => {

@@ -29,7 +29,7 @@ pub(super) enum Names {
     Objects,
 }
 
-/// The names in the selected cluster; none if it does not answer in time.
+/// Returns the names in the selected cluster; empty if it does not respond in time.
 pub(super) fn names(line: &Line, wanted: Names, current: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,4 +1,5 @@
-//! The connection to the supervisor of a task: sends an order, and reads reports until the next.
+//! The connection to the supervisor of a task: sends an order, and reads reports until the next
+//! order.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -24,11 +25,11 @@ use crate::error::{Error, Kind, Result};
 
 /// The maximum length of a report in bytes.
 const MAX_REPORT_BYTES: u64 = 1 << 20;
-/// How long a supervisor may take for the first report: it waits for the task's peers.
+/// The timeout for a supervisor's first report: the supervisor waits for the task's peers.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long it may take for an order, in addition to the grace period of the command.
+/// The timeout for an order, in addition to the grace period of the command.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(120);
-/// The pause before a new connection, which doubles up to the longest.
+/// The pause before a new connection. It doubles up to the longest pause.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// After this many failed connections, the problem is reported.
@@ -41,11 +42,11 @@ pub(super) struct Container {
     pub(super) namespace: String,
     pub(super) pod: String,
     pub(super) name: String,
-    /// The path of the program in it.
+    /// The path of the program in the container.
     pub(super) program: String,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared {
     pub(super) cluster: Cluster,
     pub(super) folder: Arc<Folder>,
@@ -57,15 +58,15 @@ pub(super) struct Shared {
 /// A session of `longshore dev`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Session {
-    /// Its number, which is higher than those of earlier sessions of the run.
+    /// The number of the session, higher than the numbers of the run's earlier sessions.
     pub(super) number: u64,
-    /// Whether it restarts the commands that run when it attaches.
+    /// True if the session restarts the running commands when it attaches.
     pub(super) restarts: bool,
 }
 
 /// The end of a connection.
 enum End {
-    /// It is opened again.
+    /// The connection was lost and is opened again.
     Lost(Error),
     /// A later session has taken over the run.
     Replaced,
@@ -77,7 +78,7 @@ impl From<Error> for End {
     }
 }
 
-/// Keeps a container up to date until the receiver of news is gone or the future is dropped.
+/// Keeps a container up to date until the receiver of reports is dropped or this future is dropped.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     container: Container,
@@ -164,7 +165,7 @@ impl Connection<'_> {
         hello(reports).await?;
         let begin = Request::Begin(self.shared.session.number);
         send(input, &begin, &[]).await.map_err(lost)?;
-        // The state that it has from now on, without orders of earlier sessions.
+        // The state of the task from now on, without orders of earlier sessions.
         let (mut state, command) = hello(reports).await?;
         *self.failures = 0;
         let version = self.versions.borrow_and_update().clone();
@@ -190,7 +191,7 @@ impl Connection<'_> {
         loop {
             tokio::select! {
                 report = read(reports, MAX_REPORT_BYTES) => match report? {
-                    // The log of the task says it.
+                    // The log of the task reports it.
                     Report::Ended { .. } => {}
                     _ => return Err(broken("it sent an unexpected answer").into()),
                 },
@@ -222,7 +223,7 @@ impl Connection<'_> {
         version: &Version,
         restart: bool,
     ) -> Result<(), End> {
-        // What an earlier session has not sent.
+        // The first report includes the changes that an earlier session has not sent.
         let is_first = self.executed.is_none();
         // A refused order leaves an unknown state: then everything is sent, once.
         for attempt in 0..2 {
@@ -348,7 +349,7 @@ async fn listing(reports: &mut BufReader<Reader>) -> Result<Listing, End> {
     }
 }
 
-/// Reads a report. What a pod sends is not trusted: its length is limited.
+/// Reads a report. Pods are not trusted: the length of a report is limited.
 async fn read(reports: &mut BufReader<Reader>, limit: u64) -> Result<Report, End> {
     let mut line = Vec::new();
     let mut limited = reports.take(limit);
@@ -371,8 +372,8 @@ fn broken(problem: &str) -> Error {
     )
 }
 
-/// The error that the session reports, if it has one, for example that the program is missing in
-/// the image.
+/// Returns the error that the session reports, if any, for example that the image lacks the
+/// program.
 async fn explained(mut session: client::Session, error: Error) -> Error {
     let mut said = String::new();
     if let Some(errors) = session.stderr() {

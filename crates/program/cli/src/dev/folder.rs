@@ -19,7 +19,7 @@ const STATES: usize = 64;
 /// A state of the folder.
 #[derive(Debug)]
 pub(super) struct State {
-    /// The name by which tasks know it.
+    /// The name of the state, which tasks know.
     pub(super) name: String,
     pub(super) manifest: Arc<Manifest>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Folder {
     path: PathBuf,
     options: PackOptions,
     states: Mutex<VecDeque<Arc<State>>>,
-    /// All paths that tasks may have, for those whose state is unknown.
+    /// All paths that tasks may have, for tasks in an unknown state.
     sent: Mutex<BTreeSet<PathBuf>>,
     /// The last parcel, which most tasks share, by the names of its states.
     last: Mutex<Option<(String, String, Arc<Parcel>)>>,
@@ -46,7 +46,7 @@ pub(super) struct Folder {
     own_output: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// Why changes cannot be sent.
+/// The reason why changes cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
     #[error(transparent)]
@@ -69,7 +69,7 @@ impl Folder {
         Self::new(path, options, PACKED.to_owned(), packed)
     }
 
-    /// A folder whose current state gets this name. What tasks have is learned from them.
+    /// A folder whose current state gets this name. The tasks' states are learned from the tasks.
     pub(super) fn attached(
         path: &Path,
         options: PackOptions,
@@ -139,18 +139,18 @@ impl Folder {
         let mut states = lock(&self.states);
         states.push_back(state);
         if states.len() > STATES {
-            // The first is that of new pods.
+            // The first state is the state of new pods.
             states.remove(1);
         }
     }
 
-    /// Whether the state of this name is known.
+    /// Returns true if the state with this name is known.
     pub(super) fn knows(&self, name: &str) -> bool {
         lock(&self.states).iter().any(|state| state.name == name)
     }
 
     /// Records the state of a task from a listing of its code, compared with the folder in the
-    /// state `now`. The empty name is that of an unknown state, of which only the paths matter.
+    /// state `now`. The empty name stands for an unknown state, of which only the paths matter.
     /// Blocks.
     pub(super) fn learn(&self, name: String, listing: &Listing, now: &State) {
         lock(&self.sent).extend(listing.paths().map(Path::to_owned));
@@ -164,7 +164,7 @@ impl Folder {
         }));
     }
 
-    /// Whether the state of this name has the same files as another one.
+    /// Returns true if the state with this name has the same files as another one.
     pub(super) fn is_in(&self, name: &str, state: &State) -> bool {
         let states = lock(&self.states);
         let found = states.iter().find(|known| known.name == name);
@@ -179,7 +179,7 @@ impl Folder {
         }
     }
 
-    /// The order that leads from a task's state to this one. Blocks.
+    /// Returns the order that brings a task from its state to this one. Blocks.
     pub(super) fn parcel(
         &self,
         from: &str,

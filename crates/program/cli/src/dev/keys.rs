@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::terminal::{Raw, Terminal};
 
-/// What the user wants.
+/// The action of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
     /// Restart the commands.

@@ -1,4 +1,4 @@
-//! What happens to the tasks, as lines for the terminal. Pure.
+//! Describes the state of tasks in lines for the terminal. Pure.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,30 +14,30 @@ use crate::ui;
 /// The number of changed files that a line names.
 const NAMED: usize = 3;
 
-/// News of a task.
+/// An event of a task.
 #[derive(Debug)]
 pub(super) enum News {
     /// The tasks that run when the session begins.
     Found(Vec<Task>),
-    /// It is connected, and has the current version.
+    /// The task is connected, and has the current version.
     Connected(Task),
-    /// It has executed a version.
+    /// The task has executed a version.
     Done {
         task: Task,
         number: u64,
         started: bool,
-        /// What an earlier session had not sent, with the first version of a session.
+        /// The changes that an earlier session had not sent, with the first version of a session.
         caught_up: Option<Changes>,
     },
-    /// It has not executed a version.
+    /// The task has not executed a version.
     Refused {
         task: Task,
         number: u64,
         problem: String,
     },
-    /// It cannot be reached.
+    /// The task cannot be reached.
     Lost { task: Task, problem: String },
-    /// Its pod is gone.
+    /// The task's pod was deleted.
     Gone(Task),
     /// A later session has taken over the run.
     Replaced,
@@ -56,11 +56,11 @@ pub(super) struct Reporter {
     bytes: BTreeMap<u64, u64>,
     removed: BTreeSet<PathBuf>,
     is_reported: bool,
-    /// Whether the session attaches to a run that has tasks.
+    /// True if the session attaches to a run that has tasks.
     attaches: bool,
     /// The tasks that the session attaches to.
     awaited: BTreeSet<Task>,
-    /// Whether a task restarted its command for this version.
+    /// True if a task restarted its command for this version.
     started: bool,
 }
 
@@ -72,7 +72,7 @@ impl Reporter {
         }
     }
 
-    /// A session that attaches to a run: what differs is reported once all its tasks have it.
+    /// A session that attaches to a run. Differences are reported when all its tasks have them.
     pub(super) fn attaching() -> Self {
         Self {
             attaches: true,
@@ -112,7 +112,7 @@ impl Reporter {
         self.bytes.insert(self.version, changes.bytes);
     }
 
-    /// The line for the news, if there is one.
+    /// Returns the line for an event, if it has one.
     pub(super) fn news(&mut self, news: News, now: Instant) -> Option<Line> {
         match news {
             News::Found(tasks) if self.attaches && tasks.is_empty() => Some(Line::Restarted(
@@ -167,12 +167,12 @@ impl Reporter {
                 self.tasks.remove(&task);
                 self.restarted(now)
             }
-            // The end of the session says it.
+            // The end of the session reports it.
             News::Replaced => None,
         }
     }
 
-    /// The line that says what changed, once all connected tasks have it.
+    /// Returns the line about the changes, once all connected tasks have them.
     fn restarted(&mut self, now: Instant) -> Option<Line> {
         let have = self.tasks.values().all(|number| *number >= self.version);
         if self.is_reported || !have || self.tasks.is_empty() || !self.awaited.is_empty() {
@@ -245,7 +245,7 @@ fn seconds(took: Option<Duration>) -> String {
 /// A line for the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Line {
-    /// What changed, and that the commands were restarted.
+    /// The changes, after which the commands were restarted.
     Changed(String),
     /// The commands were restarted without a change.
     Restarted(String),
@@ -335,7 +335,8 @@ mod tests {
         let line = reporter.news(caught_up(1, changed), at).unwrap();
         let text = "a.py, b.py removed (2 files, 10 B); restarted 2 tasks in 0.00 s";
         assert_eq!(line, Line::Changed(text.to_owned()));
-        // A pod that is created later gets all changes since it was packed: that is no news.
+        // A pod that is created later gets all changes since it was packed, which are not reported
+        // again.
         let since_packed = changes(&["c.py"], &[], 10);
         assert_eq!(reporter.news(caught_up(2, since_packed), at), None);
 

@@ -1,4 +1,4 @@
-//! One session of `longshore dev`: a followed run whose tasks receive changes.
+//! A session of `longshore dev`: a followed run whose tasks receive changes.
 
 use std::{
     path::Path,
@@ -38,45 +38,45 @@ use crate::{
 /// The capacity of the channels between the parts of a session.
 const QUEUE: usize = 64;
 
-/// How to develop.
+/// Options of a session.
 pub(crate) struct DevOptions<'a> {
     pub(crate) folder: &'a Path,
     pub(crate) pack: PackOptions,
     pub(crate) start: Start,
-    /// How long commands may take to end.
+    /// The time that commands have to end.
     pub(crate) grace: Duration,
-    /// Whether the pods stay after Ctrl-C.
+    /// True if the pods stay after Ctrl-C.
     pub(crate) keep: bool,
     pub(crate) format: EventFormat,
     /// Lines of other parts, such as forwarded ports.
     pub(crate) notes: (mpsc::Sender<Beside>, mpsc::Receiver<Beside>),
 }
 
-/// How a session begins.
+/// The start of a session.
 pub(crate) enum Start {
-    /// It has started the run, with the folder in this state.
+    /// The session has started the run, with the folder in this state.
     Launched(Manifest),
-    /// It attaches to a run.
+    /// The session attaches to a run.
     Attached(Attached),
 }
 
 /// A session that attaches to a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attached {
-    /// Its number.
+    /// The number of the session.
     pub(crate) session: u64,
-    /// Whether the commands are restarted also if no file has changed.
+    /// True if the commands are restarted even if no file has changed.
     pub(crate) restarts: bool,
 }
 
-/// How the user, or another session, ended this one.
+/// The cause of the session's end: the user, or another session.
 #[derive(Debug, Default)]
 struct Ended {
     by_key: AtomicBool,
     by_session: AtomicBool,
 }
 
-/// How to follow a run again that was left.
+/// The command for following the run again after it was left.
 const AGAIN: &str = "`longshore dev --run RUN` sends changes again";
 
 /// Follows the run, sends changes of the folder to its tasks, and reacts to keys, until the run
@@ -101,7 +101,7 @@ pub(crate) async fn develop(
             restarts: attached.restarts,
         },
     };
-    // The names of states must differ from those of earlier sessions.
+    // The names of states must differ from the names in earlier sessions.
     let name = match session.number {
         0 => run.name.to_string(),
         number => format!("{}.s{number}", run.name),
@@ -143,7 +143,7 @@ pub(crate) async fn develop(
         head("dev"),
         options.folder.display()
     ));
-    // Dropped, and so ended, with this function.
+    // The set is dropped with this function, which ends its tasks.
     let mut parts = JoinSet::new();
     parts.spawn(versions::follow(
         folder, name, publish, restarts, settings, warn,
@@ -179,7 +179,7 @@ pub(crate) async fn develop(
         )));
     }
     match ended_by.by_key.load(Ordering::Relaxed) {
-        // The user ended it as intended.
+        // The user ended the session as intended.
         true => ended.map(|_| ExitCode::SUCCESS),
         false => ended,
     }
@@ -195,7 +195,7 @@ struct Reactions {
     attaches: bool,
 }
 
-/// Turns news into lines, and keys into actions.
+/// Turns events into lines, and keys into actions.
 async fn react(mut parts: Reactions) {
     let mut reporter = match parts.attaches {
         true => Reporter::attaching(),

@@ -1,11 +1,11 @@
-//! Notices changes of the folder's `longshore.toml`: the run keeps the settings that it was started
+//! Detects changes of the folder's `longshore.toml`: the run keeps the settings that it was started
 //! with.
 
 use std::path::{Path, PathBuf};
 
 use longshore::launcher::Settings;
 
-/// The settings of a run, and those in its folder now.
+/// The settings of a run, and the current settings of its folder.
 pub(super) struct FolderSettings {
     folder: PathBuf,
     used: Settings,
@@ -23,9 +23,9 @@ impl FolderSettings {
         }
     }
 
-    /// Reads the settings again. After a change, returns a warning that names the settings which
-    /// differ from those of the run. A file with errors may be half written, and is read again with
-    /// the next change. Blocks.
+    /// Reads the settings again. After a change, returns a warning that names the settings that
+    /// differ from the run's. A file with errors may be half written, and is read again with the
+    /// next change. Blocks.
     pub(super) fn changed(&mut self) -> Option<String> {
         let now = Settings::load(&self.folder).ok()?;
         if now.changed_keys(&self.seen).is_empty() {

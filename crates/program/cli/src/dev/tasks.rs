@@ -25,8 +25,8 @@ use crate::bootstrap_program::program_of;
 /// The pause after an error of the cluster.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Keeps all running tasks of the run up to date, also those that start later, until the future
-/// is dropped.
+/// Keeps all running tasks of the run up to date, including tasks that start later, until the
+/// future is dropped.
 pub(super) async fn keep(shared: Arc<Shared>, run: Run, versions: watch::Receiver<Version>) {
     let mut watched = loop {
         match WatchedPods::start(&shared.cluster, &run).await {
@@ -67,7 +67,7 @@ pub(super) async fn keep(shared: Arc<Shared>, run: Run, versions: watch::Receive
                 (task, serving.spawn(served))
             });
         }
-        // The connections to the tasks may continue while the cluster does not answer.
+        // The connections to the tasks may continue while the cluster does not respond.
         if watched.changed().await.is_err() {
             tokio::time::sleep(RETRY_INTERVAL).await;
         }

@@ -1,4 +1,4 @@
-//! Follows the folder: each change of it is a new version for the tasks.
+//! Follows the folder: each change is a new version for the tasks.
 
 use std::{
     path::PathBuf,
@@ -17,19 +17,19 @@ use super::{
 };
 use crate::error::chain;
 
-/// How often to read a folder again in which files change at this moment, and the pause between.
+/// The number of attempts to read a folder while its files change, and the pause between them.
 const RETRIES: u32 = 20;
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What all tasks should have and run.
+/// A version of the folder, for all tasks.
 #[derive(Debug, Clone)]
 pub(super) struct Version {
     pub(super) state: Arc<State>,
     /// Counts changes and requested restarts. Tasks restart their commands for each.
     pub(super) number: u64,
-    /// When the change was noticed.
+    /// The time at which the change was noticed.
     pub(super) noticed: Instant,
-    /// What has changed since the version before; `None` for a requested restart.
+    /// The changes since the previous version; `None` for a requested restart.
     pub(super) parcel: Option<Arc<Parcel>>,
 }
 
@@ -54,13 +54,13 @@ enum Difference {
     None,
     /// Files were saved without a change: the state, with their new times.
     Times(Arc<State>),
-    /// These files contain the output of this program. The state is the one before, without them.
+    /// These files contain the output of this program. The state is the previous one, without them.
     OwnOutput(Arc<State>, Vec<PathBuf>),
     Changes(Arc<State>, Arc<Parcel>),
 }
 
-/// Reads the folder, and compares it with the state that tasks have. The contents are those of
-/// the state; `None` until they have been read. Blocks.
+/// Reads the folder, and compares it with the state of the tasks. `known` has the file contents of
+/// this state; `None` until they have been read. Blocks.
 fn compare(
     folder: &Folder,
     before: &State,
@@ -71,7 +71,7 @@ fn compare(
     if manifest == *before.manifest {
         if known.is_none() {
             let contents = FileContents::of(folder.path(), &manifest);
-            // Otherwise they may be those of another state.
+            // Otherwise the contents may belong to another state.
             *known = (folder.read()? == manifest).then_some(contents);
         }
         return Ok(Difference::None);
@@ -102,7 +102,7 @@ fn compare(
             Difference::OwnOutput(before, own_output)
         }));
     }
-    // Before they are packed, which verifies that they are in the manifest's state.
+    // The contents are read before packing, which verifies that they are in the manifest's state.
     let changed = FileContents::of_changes(folder.path(), &state.manifest, &changes);
     let parcel = folder.parcel(&before.name, &state, true)?;
     folder.add(Arc::clone(&state));
@@ -112,7 +112,7 @@ fn compare(
     Ok(Difference::Changes(state, parcel))
 }
 
-/// Watches the folder, and publishes versions until the receivers are gone. Problems with the
+/// Watches the folder, and publishes versions until the receivers are dropped. Problems with the
 /// folder are passed to `warn`; the next change may solve them.
 pub(super) async fn follow(
     folder: Arc<Folder>,
@@ -218,7 +218,7 @@ pub(super) async fn follow(
                     parcel: Some(parcel),
                 });
             }
-            // Files that are written or renamed at this moment.
+            // Files are being written or renamed at this moment.
             Err(SendError::Pack(BundleError::Changed { .. } | BundleError::Read { .. }))
                 if failures < RETRIES =>
             {
@@ -228,7 +228,7 @@ pub(super) async fn follow(
             }
             Err(error) => {
                 let text = chain(&error);
-                // Once for each problem: the folder is compared again and again.
+                // Each problem is reported once, because the folder is compared repeatedly.
                 if problem.as_ref() != Some(&text) {
                     warn(format!("changes are not sent: {text}"));
                 }

@@ -1,5 +1,5 @@
-//! Notices changes in a folder: by inotify, and by comparing it at intervals, because network
-//! file systems do not report the changes of other machines and the number of watches is limited.
+//! Detects changes in a folder: by inotify, and by comparison at intervals, because network file
+//! systems do not report the changes of other machines and the number of watches is limited.
 
 use std::{
     os::fd::OwnedFd,
@@ -12,10 +12,10 @@ use longshore::launcher::bundle::Manifest;
 use rustix::fs::inotify::{CreateFlags, WatchFlags, add_watch, init};
 use tokio::sync::mpsc;
 
-/// How long the folder must be unchanged after a change: an editor or a version control system
-/// writes several files.
+/// The time for which the folder must be unchanged after a change, because an editor or a version
+/// control system writes several files.
 const QUIET: Duration = Duration::from_millis(15);
-/// How long changes may follow each other before they are sent.
+/// The time for which consecutive changes may delay the sending.
 const MOST_QUIET: Duration = Duration::from_millis(500);
 /// The shortest interval between comparisons without events.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
@@ -36,12 +36,12 @@ const EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
 pub(super) struct Watch {
     /// `None` where the kernel offers no watches.
     events: Option<Events>,
-    /// Whether all folders are watched.
+    /// True if all folders are watched.
     complete: bool,
     interval: Duration,
 }
 
-/// The kernel's queue of events, and a message for each time it had some.
+/// The kernel's queue of events, and a message each time that it has events.
 struct Events {
     queue: Arc<OwnedFd>,
     arrived: mpsc::Receiver<()>,
@@ -57,8 +57,8 @@ impl Watch {
         }
     }
 
-    /// Watches the folders of a manifest. Call it before the state of the folder is read.
-    /// Returns whether all are watched; the others are noticed by comparison.
+    /// Watches the folders of a manifest. Call it before the state of the folder is read. Returns
+    /// true if all folders are watched. Changes in the others are found by comparison.
     pub(super) fn add(&mut self, root: &Path, manifest: &Manifest) -> bool {
         let Some(events) = &self.events else {
             return false;
@@ -74,7 +74,7 @@ impl Watch {
         self.complete
     }
 
-    /// Sets the interval between comparisons by the duration of one.
+    /// Sets the interval between comparisons from the duration of a comparison.
     pub(super) fn compared(&mut self, took: Duration) {
         self.interval = COMPARE_INTERVAL.max(took.saturating_mul(COMPARE_RATIO));
         if !self.complete {
@@ -86,7 +86,7 @@ impl Watch {
     }
 
     /// Waits for a change that is followed by quiet, or until the next comparison is due. Returns
-    /// when the change was noticed.
+    /// the time at which the change was noticed.
     pub(super) async fn changed(&mut self) -> Instant {
         let Some(events) = &mut self.events else {
             tokio::time::sleep(self.interval).await;

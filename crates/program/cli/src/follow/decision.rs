@@ -1,4 +1,4 @@
-//! What happens to a followed run after Ctrl-C or SIGTERM.
+//! The decision about a followed run after Ctrl-C or SIGTERM.
 
 use clap::ValueEnum;
 use tokio::task::JoinHandle;
@@ -44,7 +44,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Asks what to do.
+    /// Asks the user for a decision.
     pub(super) fn ask() -> Self {
         // If the run ends first, the thread stays blocked in its read; the program exits without
         // it.

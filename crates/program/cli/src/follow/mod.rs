@@ -41,15 +41,15 @@ pub(crate) struct How {
     pub(crate) ignored: IgnoredInput,
     /// The program to run when the run ends or waits, with its arguments.
     pub(crate) notify: Vec<String>,
-    /// What else happens while the run is followed.
+    /// Events from other parts of the program while the run is followed.
     pub(crate) beside: Option<mpsc::Receiver<Beside>>,
-    /// How to follow the run again after it was left, for [`left`].
+    /// The command for following the run again after it was left, for [`left`].
     pub(crate) again: Option<&'static str>,
     /// The objects of the run, if they were watched before it was created.
     pub(crate) watched: Option<Watched>,
 }
 
-/// What another part of the program wants while a run is followed.
+/// An event from another part of the program while a run is followed.
 #[derive(Debug)]
 pub(crate) enum Beside {
     /// Print a line about the run.
@@ -58,7 +58,7 @@ pub(crate) enum Beside {
     Decided(Decision),
 }
 
-/// How long a cancelled run may take to end.
+/// The time that a cancelled run has to end.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Follows a run to its end and returns the exit code.
@@ -82,13 +82,13 @@ pub(crate) fn left(run: &Run, shows: &str) {
     ui::note(format!("{} {text}", head("detach")));
 }
 
-/// Says how to see the combinations of a sweep that has ended.
+/// Prints the command that shows the combinations of an ended sweep.
 pub(crate) fn shows_sweep(name: &str) {
     let text = hints::complete(&format!("`longshore sweep {name}` prints the combinations"));
     ui::note(format!("{} {text}", head("sweep")));
 }
 
-/// Cancels a run, so that no more tasks of it start.
+/// Cancels a run, so that it starts no more tasks.
 pub(crate) async fn cancel(cluster: &Cluster, run: &Run) -> Result<()> {
     runs::cancel(cluster, run, jiff::Timestamp::now()).await?;
     Ok(())

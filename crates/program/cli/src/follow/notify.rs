@@ -7,10 +7,10 @@ use tokio::process::Command;
 
 use crate::ui;
 
-/// How long the program may run.
+/// The time limit for the program.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What happened to a run.
+/// The state of a run for the notification.
 pub(super) struct Notice<'a> {
     state: &'static str,
     exit_code: Option<i32>,

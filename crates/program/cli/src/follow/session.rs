@@ -31,7 +31,7 @@ use crate::{
 
 /// The interval between updates of unfinished lines.
 const DRAW: Duration = Duration::from_millis(100);
-/// How long to wait for events that a cluster sent before it stopped.
+/// The time to wait for events that a cluster sent before it stopped.
 const LAST_EVENT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The next event for a follower.
@@ -42,7 +42,7 @@ enum Next {
     Answered(Decision),
     /// The printer accepted a batch of lines.
     Written,
-    /// It is time to draw progress.
+    /// Progress has to be drawn.
     Draw,
     /// The embedded cluster's process has ended.
     Gone(Gone),
@@ -285,7 +285,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns true if output is to be written now. While a question is open, output waits for the
-    /// answer, as long as there is not too much: the run is followed meanwhile, and may end.
+    /// answer until the batch is full: the run is followed meanwhile, and may end.
     fn is_due(&self) -> bool {
         match self.question {
             None => !self.batch.is_empty(),
@@ -303,7 +303,7 @@ impl<'a> Session<'a> {
 
     /// Handles a signal: decides, or asks the user.
     async fn caught(&mut self, caught: Caught) -> Option<Decision> {
-        // Ctrl-C during the cancellation: exit without waiting for it.
+        // Ctrl-C during the cancellation: exit without waiting.
         if self.cancelling {
             return Some(Decision::Leave);
         }
@@ -328,7 +328,7 @@ impl<'a> Session<'a> {
     /// Prints the end after all earlier output.
     async fn finish(mut self, end: End) -> Result<ExitCode> {
         if self.question.is_some() {
-            // The question stays without an answer: the run has ended.
+            // The question needs no answer any more: the run has ended.
             ui::note("");
         }
         // A stopped terminal or a pager may take any time; Ctrl-C ends the wait.
@@ -359,8 +359,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Whether a run has ended by itself, and took long enough for its tasks to record what they
-/// used.
+/// Returns true if a run has ended by itself, and took long enough for its tasks to record their
+/// usage.
 fn is_long(outcome: &Outcome) -> bool {
     let took = outcome.began.zip(outcome.finished);
     let took = took.map(|(from, to)| to.as_second().saturating_sub(from.as_second()));

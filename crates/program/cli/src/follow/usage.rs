@@ -1,4 +1,4 @@
-//! What a followed run uses: in the progress line, and in a summary at the end.
+//! The usage of a followed run: in the progress line, and in a summary at the end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,13 +19,13 @@ use crate::{show::head, ui};
 
 /// The time until the first query, and between queries.
 const INTERVAL: Duration = Duration::from_secs(4);
-/// The same for runs of many tasks.
+/// The interval for runs of many tasks.
 const LONG_INTERVAL: Duration = Duration::from_secs(30);
 const MANY_TASKS: u32 = 64;
-/// How long the query at the end may take.
+/// The timeout for the query at the end.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Queries what a run uses while it is followed.
+/// Queries the usage of a run while it is followed.
 pub(super) struct LiveUsage {
     line: watch::Receiver<String>,
     worker: Option<JoinHandle<()>>,

@@ -26,7 +26,7 @@ pub(crate) struct Container {
 }
 
 impl Container {
-    /// Finds the container for a task or pod name: that of the run's command, or `name`.
+    /// Finds the container for a task or pod name: the container of the run's command, or `name`.
     pub(crate) async fn find(
         cluster: &Cluster,
         namespace: &str,

@@ -125,7 +125,7 @@ async fn named(
     match runs::pick_made(&all, namespace, name, me.as_ref()) {
         Ok(run) => Ok(Place::Run(Box::new(run.clone()))),
         Err(RunsError::NoSuchRun { nearest, .. }) => {
-            // Whether such a pod exists is unknown.
+            // If the pod could not be requested, returns this error.
             pod?;
             Err(nothing(pods, name, nearest).await)
         }

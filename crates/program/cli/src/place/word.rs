@@ -48,8 +48,8 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Whether the text before a colon is `RUN`, `RUN/ROLE`, `RUN/ROLE/INDEX` or `pod/NAME`, and not
-/// a path, which begins with `.`, `/` or `~`, or has parts that are not valid names.
+/// Returns true if the text before a colon is `RUN`, `RUN/ROLE`, `RUN/ROLE/INDEX` or `pod/NAME`,
+/// and not a path, which begins with `.`, `/` or `~`, or has parts that are not valid names.
 pub(crate) fn looks_like_a_task(text: &str) -> bool {
     let is_name = |part: &str| {
         let mut letters = part.chars();

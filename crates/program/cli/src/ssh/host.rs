@@ -16,7 +16,7 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) fn new(task: Arc<TaskContainer>) -> Self {
-        // Without them, only loopback names are the pod's own.
+        // Without these names, only loopback names belong to the pod.
         let names = task.pod.typed().unwrap_or_default();
         Self { task, names }
     }

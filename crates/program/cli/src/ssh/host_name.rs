@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 /// The default last part of the names.
 pub(crate) const SUFFIX: &str = "longshore";
 
-/// The name of a task as other commands take it, `RUN/ROLE/INDEX`, from its host name, or from
-/// such a name.
+/// Returns the name of a task as other commands accept it, `RUN/ROLE/INDEX`, from its host name or
+/// from such a name.
 pub(crate) fn place(host: &str, suffix: &str) -> Result<String> {
     let name = host.strip_suffix('.').unwrap_or(host);
     let name = name

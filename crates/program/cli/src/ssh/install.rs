@@ -10,8 +10,8 @@ use std::{
 use super::options::file;
 use crate::error::{Error, Kind, Result};
 
-/// Writes the block to a file of its own, and includes the folder of this file in `config`, whose
-/// other lines stay as they are. Returns the file, and whether `config` has changed.
+/// Writes the block to a separate file, and includes the folder of this file in `config`, whose
+/// other lines are not changed. Returns the file, and true if `config` has changed.
 pub(crate) fn install(
     block: &str,
     folder: &Path,
@@ -32,8 +32,8 @@ pub(crate) fn install(
     Ok((path, changed))
 }
 
-/// Adds a line at the begin of a file, if the file does not have it: after a line `Host`, it would
-/// apply to those hosts only.
+/// Adds a line at the beginning of a file, if the file does not have it. After a line `Host`, it
+/// would apply only to these hosts.
 fn include(line: &str, config: &Path) -> io::Result<bool> {
     // A link to a file elsewhere is kept.
     let config = match fs::canonicalize(config) {

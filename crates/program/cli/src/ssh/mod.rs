@@ -16,7 +16,7 @@ use longshore_ssh::Keys;
 use crate::error::{Error, Kind, Result};
 pub(crate) use install::install;
 
-/// The keys in the data folder, which are made with the folder if they do not exist.
+/// The keys in the data folder. They are created with the folder if they do not exist.
 pub(crate) fn keys(layout: &Layout) -> Result<Keys> {
     let failed =
         |error: &(dyn std::error::Error + 'static)| Error::from_source(Kind::Failed, error);

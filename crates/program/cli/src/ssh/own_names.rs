@@ -47,7 +47,7 @@ struct Address {
 pub(super) struct OwnNames(Fields);
 
 impl OwnNames {
-    /// Whether a host is the pod itself.
+    /// Returns true if a host is the pod itself.
     pub(super) fn has(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
         let Self(Fields {

@@ -16,9 +16,9 @@ use crate::{
     task_container::TaskContainer,
 };
 
-/// How often the end of the task is checked.
+/// The interval at which the end of the task is checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the last messages may take to be written.
+/// The time that the last messages have to be written.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Serves the client until it leaves or the task ends.
@@ -72,7 +72,7 @@ async fn over(pod: &Item<Pod>) -> String {
             () = &mut any => return "the proxy was stopped".to_owned(),
             () = tokio::time::sleep(POLL_INTERVAL) => {}
         }
-        // Other errors are temporary, or the sessions have them, too.
+        // Other errors are temporary, or the sessions report them, too.
         match pod.fetch().await {
             Ok(now) => {
                 let facts = now.typed::<TaskPod>().ok();

@@ -56,8 +56,8 @@ pub(super) async fn start(task: Arc<TaskContainer>, request: Request) -> Result<
     })
 }
 
-/// Reads the first line of the program, byte by byte, and returns the program's process. An error
-/// is what the program wrote instead.
+/// Reads the first line of the program, byte by byte, and returns the program's process. The error
+/// is the program's output instead of the line.
 async fn hello(output: &mut Reader) -> Result<u32, Vec<u8>> {
     let mut line = Vec::new();
     while line.len() < MAX_HELLO && line.last() != Some(&b'\n') {
@@ -69,7 +69,7 @@ async fn hello(output: &mut Reader) -> Result<u32, Vec<u8>> {
     process_of(&line).ok_or(line)
 }
 
-/// Why a program did not begin with the line.
+/// Returns the reason why a session could not be started.
 async fn without_hello(
     mut begin: Vec<u8>,
     output: Reader,

@@ -46,7 +46,7 @@ pub(super) struct Output {
     /// Completes when everything was written after the stream was dropped, or at the first error,
     /// which the end of the program reports.
     pub(super) finished: oneshot::Receiver<()>,
-    /// Receives a value at the first error, and otherwise none.
+    /// Receives a value at the first error. Without an error, the sender is dropped.
     pub(super) failed: oneshot::Receiver<()>,
 }
 

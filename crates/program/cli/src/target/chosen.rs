@@ -71,7 +71,7 @@ impl Chosen {
         }
     }
 
-    /// Whether the cluster keeps outputs of tasks.
+    /// Returns true if the cluster keeps outputs of tasks.
     pub(crate) fn keeps_outputs(&self) -> bool {
         matches!(self, Self::Embedded(_))
     }

@@ -1,4 +1,4 @@
-//! How long the embedded cluster runs.
+//! The lifetime of the embedded cluster.
 
 use longshore_embedded::{Layout, daemon::Record};
 
@@ -36,7 +36,7 @@ impl Lifetime {
         }
     }
 
-    /// When it stops.
+    /// Describes the condition for the cluster's stop.
     pub(crate) fn until(self) -> &'static str {
         match self {
             Self::OnDemand => "no run, pod or schedule is active and no command uses it",
@@ -45,7 +45,7 @@ impl Lifetime {
     }
 }
 
-/// How long a cluster has been running, in human-readable form.
+/// Returns the time since a cluster's start, in human-readable form.
 pub(crate) fn age(record: &Record) -> String {
     let now = jiff::Timestamp::now().as_second();
     ui::span(now.saturating_sub(record.started.as_second()))

@@ -46,16 +46,16 @@ struct Embedded {
     usage: Usage,
     record: Record,
     layout: Layout,
-    /// Whether it was started for the command.
+    /// True if the cluster was started for the command.
     is_new: bool,
 }
 
-/// Why a cluster that a command uses has ended.
+/// The reason why a cluster that a command uses has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gone {
-    /// It was stopped; the sentence contains the cause.
+    /// The cluster was stopped; the sentence contains the cause.
     Stopped(String),
-    /// Its process died.
+    /// The cluster's process died.
     Died,
 }
 
@@ -112,8 +112,8 @@ impl Target {
         })
     }
 
-    /// Resolves when the process of the embedded cluster has ended; never for others. Reports
-    /// a dead process only once.
+    /// Resolves when the process of the embedded cluster has ended; never for other clusters.
+    /// Reports a dead process only once.
     pub(crate) async fn gone(&self, reported: &mut bool) -> Gone {
         let Some(embedded) = self.embedded.as_ref().filter(|_| !*reported) else {
             return std::future::pending().await;

@@ -54,8 +54,8 @@ impl ClusterArgs {
         }
     }
 
-    /// The options with which another command selects the same cluster, and the namespace, if it is
-    /// not the default with these options. Settings of the environment or the current folder's
+    /// The options with which another command selects the same cluster, and the namespace, unless
+    /// it is the default with these options. Settings of the environment or the current folder's
     /// longshore.toml are omitted, because other commands also read them.
     fn again(
         &self,
@@ -116,7 +116,7 @@ impl ClusterArgs {
         (options, own_namespace)
     }
 
-    /// Whether the selected context is one of the current folder's longshore.toml.
+    /// Returns true if the selected context is in the current folder's longshore.toml.
     fn names_one_of(&self, configured: &ClusterSettings) -> bool {
         let name = self.context.as_ref();
         name.is_some_and(|name| configured.contexts.contains_key(name))
@@ -157,7 +157,7 @@ impl ClusterArgs {
         }
     }
 
-    /// Whether the embedded cluster is selected, whose pods share this machine's files.
+    /// Returns true if the embedded cluster is selected, whose pods share this machine's files.
     pub(crate) fn is_embedded(&self, configured: &ClusterSettings) -> bool {
         self.choose(configured, Cluster::is_in_pod()) == ClusterChoice::Embedded
     }
@@ -221,7 +221,7 @@ impl ClusterArgs {
     }
 
     /// The options with which a command in another folder and another environment selects the same
-    /// cluster and this namespace, by default that of the selected context.
+    /// cluster and this namespace, by default the namespace of the selected context.
     pub(crate) fn words(
         &self,
         configured: &ClusterSettings,
@@ -263,7 +263,7 @@ impl ClusterArgs {
         if let Some(namespace) = namespace.map(str::to_owned).or(of_context) {
             words.extend(["--namespace".to_owned(), namespace]);
         }
-        // Also the folder of the keys.
+        // The data folder also has the keys.
         if let Some(dir) = self
             .data_dir
             .as_ref()
@@ -279,7 +279,8 @@ impl ClusterArgs {
         embedded::layout(self.data_dir.as_ref())
     }
 
-    /// Connects to the cluster. Starts an on-demand embedded cluster if none is running.
+    /// Connects to the cluster. Starts an on-demand embedded cluster if it is selected and not
+    /// running.
     pub(crate) async fn open(&self, configured: &ClusterSettings) -> Result<Target> {
         self.choice(configured).await?.open().await
     }

@@ -1,5 +1,5 @@
 //! The examples in the help of every command are run as written. Run names that begin with
-//! `digits-` are replaced by the name of a run of that folder, ports by free ones.
+//! `digits-` are replaced by the name of a run of that folder, and ports by free ports.
 
 use std::{
     ffi::OsString,
@@ -109,7 +109,7 @@ impl Examples {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Not SIGINT: the process that runs the tests may ignore it.
+        // Not SIGINT, because the process that runs the tests may ignore it.
         crate::machine::signal(i32::try_from(child.id()).unwrap(), "TERM");
         let begin = Instant::now();
         while child.try_wait().unwrap().is_none() {
@@ -234,7 +234,7 @@ fn examples_of_runs() {
     ] {
         for example in examples.all(command_name) {
             match (command_name, example.as_str()) {
-                // These need another cluster, or a container that has restarted.
+                // These examples need another cluster, or a container that has restarted.
                 (_, text)
                     if ["--context", "--all-contexts", "--previous"]
                         .iter()
@@ -322,7 +322,7 @@ fn examples_of_launching() {
                 examples.type_into(text, "continue\nquit\n");
             }
             text if text.contains("--context production") => {
-                // The example's context is one of a kubeconfig.
+                // The example's context is in a kubeconfig.
                 let here = format!("--kubeconfig {}", kubeconfig.display());
                 examples.run(&text.replace("--context production", &here));
             }
@@ -501,7 +501,7 @@ fn examples_of_recordings() {
                 true => drop(examples.run(&example)),
                 false => {
                     examples.terminate(&example);
-                    // The recording of no requests replaces the one of the next examples.
+                    // The recording without requests replaces the recording for the next examples.
                     examples.run("longshore record pods.jsonl -- longshore get pods");
                 }
             }

@@ -1,4 +1,4 @@
-//! What the documentation and the help show works: the examples in the help of each command
+//! Checks that the documentation and the help are correct: the examples in the help of each command
 //! and the commands of pages are run as written.
 
 #![allow(clippy::unwrap_used)]

@@ -1,5 +1,5 @@
-//! The documentation is correct: each block with a name is written as a file, each `sh`
-//! block is run, in order.
+//! Checks that the documentation is correct: each block with a name is written as a file, and each
+//! `sh` block is run, in order.
 
 use std::{fs, path::Path, process::Stdio};
 
@@ -12,8 +12,9 @@ use crate::{
 /// Runs a block, at most for ten minutes: a loop may wait for what never happens.
 const LIMITED: &str = "exec timeout --kill-after=10 600 sh -e -c \"$PAGE_BLOCK\"";
 
-/// Runs a document on a machine: blocks with a name become files, and `sh` blocks must
-/// succeed. Variables that one block exports are not set in the others: `variables` are.
+/// Runs a document on a machine: blocks with a name become files, and `sh` blocks must succeed.
+/// Only `variables` are set in all blocks; variables that one block exports are not set in the
+/// others.
 fn play(document: &str, variables: &[(String, String)]) {
     let machine = Machine::new();
     let folder = machine.code();

@@ -1,4 +1,4 @@
-//! What holds for every server.
+//! Checks that pass on every server.
 
 use std::{
     fs,
@@ -189,14 +189,14 @@ pub(crate) fn data(server: &dyn Server, third: &str) {
         }
         assert!(answer.out.contains("| 5\n"), "{}", answer.out);
     };
-    // On the cluster of this machine, and on any other, where pods fetch the files.
+    // On this machine's cluster, and on any other cluster, where pods fetch the files.
     let mut here = machine.command(&run);
     here.envs(server.settings());
     check(Answer::new(&here.output().unwrap()));
     check(longshore(&machine, server, &run));
 }
 
-/// A run with other settings is refused soon, with these words and without the key.
+/// A run with other settings is refused early, with these words and without the key.
 pub(crate) fn refused(
     server: &dyn Server,
     settings: &[(&str, &str)],

@@ -51,7 +51,7 @@ impl Drop for Process {
 /// A server with its folder, behind a proxy that can stall.
 pub(crate) struct Emulator {
     proxy: Proxy,
-    // Ends before its folder is removed.
+    // The process ends before its folder is removed.
     server: Process,
     folder: tempfile::TempDir,
 }
@@ -68,7 +68,7 @@ impl Emulator {
         }
     }
 
-    /// Its folder.
+    /// The emulator's folder.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -11,10 +11,10 @@ use std::{
     time::Duration,
 };
 
-/// How much a connection sends before it stalls: half a part.
+/// The number of bytes that a connection sends before it stalls: half a part.
 const HALF: usize = 4 << 20;
 
-/// What happens to connections.
+/// States of the proxy: the treatment of connections.
 const PASS: u8 = 0;
 const STALL_NEXT: u8 = 1;
 const STALLED: u8 = 2;
@@ -35,7 +35,8 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 let state = Arc::clone(&shared);
                 thread::spawn(move || {
-                    // The server may have ended: then this ends the connection of the client.
+                    // The server may have ended. In this case, the connection of the client ends,
+                    // too.
                     let _ = forward(client, server, &state);
                 });
             }

@@ -1,4 +1,4 @@
-//! What the checks need from a server.
+//! The interface of a server for the checks.
 
 use crate::process::Emulator;
 

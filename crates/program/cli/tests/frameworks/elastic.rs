@@ -17,7 +17,7 @@ use crate::{
 /// workers imports PyTorch.
 const TIMEOUT: Duration = Duration::from_secs(240);
 
-/// A run of four tasks that is under way.
+/// A run of four tasks in progress.
 struct Elastic {
     machine: Machine,
     running: Running,
@@ -100,8 +100,7 @@ impl Elastic {
         applied.expect(0);
     }
 
-    /// Waits for the end of the run, which has done each step and lost none of them. Returns the
-    /// log.
+    /// Waits for the end of the run, which has done each step and lost no step. Returns the log.
     #[track_caller]
     fn succeeds(mut self) -> Vec<String> {
         self.wait_for(&format!("step {} with", self.steps));
@@ -129,7 +128,7 @@ fn beginnings(log: &[String], workers: u32) -> Vec<u32> {
 #[ignore = "cargo xtask test --frameworks"]
 fn torchrun_goes_on_without_a_lost_task_which_joins_again() {
     let mut run = Elastic::start(100);
-    // The new pod waits until the others have gone on.
+    // The new pod stays unscheduled until the others continue.
     run.cordon(true);
     run.delete("-worker-2-");
     run.wait_for("with 3 workers");

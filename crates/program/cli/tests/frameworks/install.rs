@@ -15,8 +15,7 @@ pub(crate) fn environment(framework: &str) -> PathBuf {
     PathBuf::from(folder).join(framework)
 }
 
-/// Runs a script of the `readers` folder with `question` on standard input; returns its
-/// answer.
+/// Runs a script of the `readers` folder with `question` on standard input; returns its output.
 pub(crate) fn ask(framework: &str, script: &str, question: &Value) -> Value {
     let readers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frameworks/readers");
     let mut child = Command::new(environment(framework).join("bin/python3"))

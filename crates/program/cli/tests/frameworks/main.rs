@@ -1,6 +1,6 @@
-//! Compatibility with the frameworks themselves: they read the configuration that Longshore
-//! writes for them, and run distributed on the embedded cluster. Expensive: `cargo xtask
-//! test --frameworks` installs the frameworks and runs these tests.
+//! Compatibility with the frameworks: they read the configuration that Longshore writes for them,
+//! and run distributed on the embedded cluster. The tests are expensive: `cargo xtask test
+//! --frameworks` installs the frameworks and runs these tests.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod elastic;

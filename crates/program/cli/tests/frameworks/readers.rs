@@ -1,4 +1,4 @@
-//! Every format, read by the framework that it is for.
+//! Every format, read by its framework.
 
 use longshore::resolver::{
     ClusterSpec,

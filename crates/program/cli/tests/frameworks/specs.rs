@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::install::ask;
 
-/// The answers of Longshore's `ClusterSpec`, in the format of `cluster_spec.py`.
+/// The results of Longshore's `ClusterSpec`, in the format of `cluster_spec.py`.
 fn ours(value: &Value) -> Value {
     let Ok(spec) = ClusterSpec::from_value(value) else {
         return json!({"refused": true});
@@ -63,7 +63,7 @@ fn a_spec_equals_tensorflows_spec() {
         .zip(read["answers"].as_array().unwrap())
     {
         let mut theirs = theirs.clone();
-        // Here a job without tasks is an empty list, in TensorFlow an empty map.
+        // A job without tasks is an empty list in Longshore, and an empty map in TensorFlow.
         for tasks in theirs["as_dict"].as_object_mut().unwrap().values_mut() {
             if *tasks == json!({}) {
                 *tasks = json!([]);

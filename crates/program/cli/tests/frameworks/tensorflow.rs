@@ -130,7 +130,7 @@ async fn the_same_error() {
     assert_eq!(theirs["error"], format!("RuntimeError: {ours}"));
 }
 
-/// Where TensorFlow's resolver is wrong, and Longshore's default.
+/// Tests the cases in which TensorFlow's resolver is wrong, and Longshore's default.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "cargo xtask test --frameworks"]
 async fn the_documented_differences() {

@@ -1,6 +1,5 @@
 //! Invalid input and full disks: the error names the cause and the remedy, the exit code is
-//! the documented one, and the command leaves nothing behind: no file, no object, no part
-//! of an upload.
+//! documented, and the command leaves no files, objects or parts of uploads.
 
 use std::{collections::BTreeSet, fs, io::Read as _, path::Path};
 
@@ -9,7 +8,7 @@ use crate::{
     s3::{BUCKET, Fault, S3},
 };
 
-/// More bytes than a Secret can hold.
+/// A size in bytes that is too large for a Secret.
 const LARGE: usize = 2 << 20;
 
 /// Writes an incompressible file to the code folder.
@@ -29,7 +28,7 @@ fn command(machine: &Machine, arguments: &[&str]) -> std::process::Command {
     command
 }
 
-/// All files of the machine, except those of a cluster and the packing cache.
+/// All files of the machine, except the files of a cluster and the packing cache.
 fn files(machine: &Machine) -> BTreeSet<String> {
     fn walk(folder: &Path, found: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -491,7 +490,7 @@ fn a_run_ends_while_the_disk_is_full() {
 #[test]
 fn a_full_disk_while_a_pod_unpacks() {
     let machine = Machine::new();
-    // Compresses well: it fills the disk only when unpacked.
+    // A file that compresses well, so that it fills the disk only when it is unpacked.
     fs::write(machine.code().join("data"), vec![0; 4 << 20]).unwrap();
     let template =
         "spec:\n  volumes:\n  - name: longshore\n    emptyDir: null\n    hostPath: {path: DISK}\n";

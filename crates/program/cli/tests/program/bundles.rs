@@ -1,4 +1,4 @@
-//! Code bundles in the embedded cluster: how long it keeps them.
+//! Code bundles in the embedded cluster, and their removal.
 
 use std::{fs, io::Read as _, os::unix::fs::MetadataExt as _, path::PathBuf};
 
@@ -173,7 +173,7 @@ fn inode_of_copy(machine: &Machine) -> u64 {
     fs::metadata(copy.join("data")).unwrap().ino()
 }
 
-/// How often a number is a word of the text.
+/// Returns the number of times that a number is a word of the text.
 fn count(text: &str, number: u64) -> usize {
     let number = number.to_string();
     text.split_whitespace()

@@ -1,5 +1,4 @@
-//! How a command reaches its task: byte for byte, with its standard input, and with a
-//! terminal.
+//! Delivery of a command to its task: byte for byte, with its standard input, and with a terminal.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -169,7 +168,7 @@ fn late_input_is_reported_as_ignored_when_it_arrives() {
     assert!(!rest.iter().any(is_notice), "{rest:?}");
     assert!(child.wait().unwrap().success());
 
-    // Without input there is no notice: programs often pass an unused pipe on.
+    // Without input, the command prints no notice: programs often pass on an unused pipe.
     let mut command = machine.command(&["run", "--no-code", "--", "true"]);
     let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();

@@ -78,7 +78,7 @@ fn a_run_goes_where_it_has_room_now() {
     let reason = format!("context skipped east: main: it has no room now: a task requests {cpus}");
     assert!(answer.err.contains(&reason), "{}", answer.err);
     assert_eq!(clusters.runs(), ["east running", "west succeeded"]);
-    // What needs no CPU has room.
+    // A task that requests no CPU fits.
     let answer = clusters.run("east,west", &["--", "true"]).expect(0);
     assert!(!answer.err.contains("skipped"), "{}", answer.err);
     // A schedule does not start now.
@@ -86,7 +86,7 @@ fn a_run_goes_where_it_has_room_now() {
     let answer = clusters.run("east,west", &cron).expect(0);
     assert!(!answer.err.contains("skipped"), "{}", answer.err);
 
-    // Without room anywhere, the first context is the best.
+    // If the run fits nowhere, the first context is selected.
     let other = clusters.run("west", &long).expect(0);
     eventually("both run", || {
         let runs = clusters.runs();
@@ -107,7 +107,7 @@ fn a_run_goes_where_it_has_room_now() {
         let why = clusters.longshore(&[&["why", waits], &place[..]].concat());
         why.out.contains("cpu")
     });
-    // It starts when the other one ends.
+    // The run starts when the other one ends.
     clusters
         .longshore(&[&["cancel", busy], &place[..]].concat())
         .expect(0);
@@ -135,7 +135,7 @@ fn all_tasks_must_have_room() {
     assert!(answer.err.contains(reason), "{}", answer.err);
     let remove = ["rm", "--force", answer.out.trim(), "--context", "east"];
     clusters.longshore(&remove).expect(0);
-    // Its pods need room until they have ended.
+    // The pods use capacity until they have ended.
     let pods = ["get", "pods", "--context", "east", "--output", "name"];
     eventually("the pods are gone", || {
         clusters.longshore(&pods).expect(0).out.is_empty()
@@ -166,7 +166,7 @@ fn the_namespace_of_a_context_is_that_of_all_commands() {
         clusters.east.write("longshore.toml", settings);
         let answer = clusters.run("east", &["--", "sh", "-c", "echo hello; exit 3"]);
         answer.expect(3);
-        // Commands in this folder need no more options, kubectl does.
+        // Commands in this folder need no further options, but kubectl does.
         let why = clusters.longshore(&["why", "last", "--context", "east"]);
         assert!(why.out.contains(" --context east`"), "{}", why.out);
         assert!(!why.out.contains("--namespace"), "{}", why.out);
@@ -191,7 +191,7 @@ fn the_namespace_of_a_context_is_that_of_all_commands() {
     let answer = clusters.run("east", &missing);
     let remedy = format!("`kubectl --kubeconfig {near} --namespace team create secret");
     assert!(answer.err.contains(&remedy), "{}", answer.err);
-    // The namespace of a context that was skipped is not that of the next.
+    // The namespace of a skipped context does not apply to the next one.
     let sweep = ["--sweep", "n=1..2", "--", "echo", "{n}"];
     let answer = clusters.run("gone,west", &sweep).expect(0);
     let skipped = "context skipped gone: the cluster has no namespace \"gone\"";

@@ -20,8 +20,8 @@ fn machine() -> Machine {
     machine
 }
 
-/// `longshore run` on the embedded cluster as another cluster would be used: without access to
-/// its folder.
+/// `longshore run` on the embedded cluster, used like any other cluster: without access to its
+/// folder.
 fn remotely(machine: &Machine, server: &S3, arguments: &[&str]) -> Command {
     let config = machine.home().join("config");
     if !config.exists() {
@@ -212,7 +212,7 @@ fn pods_of_a_node_share_a_cache_and_fetch_each_content_once() {
     ]);
     let answer = output(remotely(&machine, &server, &arguments)).expect(0);
     assert_eq!(answer.out.matches("| a,b").count(), 2, "{}", answer.out);
-    // One more by the client, which checks that the URLs can be read.
+    // The client sends one more request, to check that the URLs can be read.
     let seen = server.seen();
     assert_eq!(count(&seen, "GET", "/data/files/"), 22, "{seen:#?}");
     output(remotely(&machine, &server, &arguments)).expect(0);
@@ -344,7 +344,7 @@ fn buckets_are_data_on_every_cluster() {
     here.envs(server.settings());
     let answer = output(here).expect(0);
     assert!(answer.out.contains("| weights"), "{}", answer.out);
-    // Without a store: the list of URLs is in the Secret of the run.
+    // Without a store, the list of URLs is in the Secret of the run.
     let answer = output(remotely(&machine, &server, &task)).expect(0);
     assert!(
         answer.out.contains("| weights"),

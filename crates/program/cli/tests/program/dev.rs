@@ -73,7 +73,7 @@ fn each_change_restarts_the_command_until_ctrl_c() {
     let (mut running, output) = dev(&machine, &["--", "sh", "train.sh", &word]);
     output.see("main/0 | version 1 lib.sh train.sh");
     running.wait_for_error("each change in . restarts the command");
-    // A change, a new file, and one that is ignored.
+    // A change, a new file, and a file that is ignored.
     machine.write("lib.sh", "VERSION=2\n");
     running.wait_for_error("changed: lib.sh (1 file, 10 B); restarted in 0.");
     output.see("main/0 | version 2 lib.sh train.sh");
@@ -224,7 +224,7 @@ fn changed_settings_are_named_as_not_used() {
             2,
             "{text}"
         );
-        // The settings of the run are those of before: nothing is left to say.
+        // The settings are the same as before: no warning follows.
         settings("command = ['sh', '-c', 'echo first; exec sleep 300']\n");
         running.signal("INT");
         running.end().expect(130);

@@ -160,7 +160,7 @@ fn a_command_during_down_uses_the_next_cluster() {
     down.end().expect(0);
     for command in commands {
         let answer = command.end();
-        // It used the cluster before it stopped, or the next one.
+        // The command used the cluster before it stopped, or the next one.
         if answer.code != 0 {
             assert_eq!(answer.code, 3, "{}", answer.err);
         }

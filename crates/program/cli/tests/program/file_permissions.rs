@@ -77,7 +77,7 @@ fn a_data_folder_that_others_may_write_is_rejected() {
     assert_eq!(mode(&machine.data()), 0o700);
 }
 
-/// Whatever the umask, and whatever mode an earlier version used.
+/// With any umask, and with any mode that an earlier version used.
 #[test]
 fn all_files_are_private() {
     let machine = Machine::new();
@@ -150,7 +150,7 @@ fn a_command_of_any_user_can_write_to_its_folder() {
         main("runAsUser: 1000, runAsGroup: 1000, readOnlyRootFilesystem: true"),
         main("runAsUser: 0, runAsGroup: 1000, capabilities: {drop: [ALL]}"),
         pod("runAsUser: 1000, fsGroup: 2000"),
-        // As OpenShift's.
+        // A pod like OpenShift's.
         pod("runAsUser: 1000680000, runAsGroup: 0, fsGroup: 1000680000"),
     ];
     let script = "echo x > model && echo x >> src/a.py && mkdir out && echo x > out/file \\

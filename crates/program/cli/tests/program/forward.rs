@@ -59,7 +59,7 @@ fn a_port_is_announced_when_the_task_listens() {
     let page = get(&address, "/page.txt").unwrap();
     assert!(page.ends_with("the page\n"), "{page}");
 
-    // For a run that is followed elsewhere, and until it ends.
+    // Forwards to a run that is followed elsewhere, until the run ends.
     let words = ["forward", "last", &format!("main:0:{port}")];
     let mut other = Running::start(machine.command(&words));
     let address = announced(&mut other, &format!("is port {port} of main/0"));
@@ -131,6 +131,6 @@ fn wrong_ports_are_refused() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     refused(&["--forward", &port], "choose another local port");
-    // Nothing was created.
+    // No run was created.
     machine.longshore(&["status"]).expect(3);
 }

@@ -1,5 +1,5 @@
-//! Texts of others in the tables, descriptions, errors and messages of all commands: they cannot control
-//! the terminal, nor change the direction of other texts.
+//! Texts of other users in the tables, descriptions, errors and messages of all commands: they can
+//! neither control the terminal nor change the direction of other texts.
 
 use serde_json::{Value, json};
 
@@ -136,7 +136,7 @@ fn texts_of_others_do_not_control_the_terminal() {
             assert!(!text.chars().any(acts), "{words:?}: {text:?}");
         }
     }
-    // They are shown, and not left out.
+    // The texts are escaped, not omitted.
     let described = machine.longshore(&["describe", "cm", "evil"]).expect(0);
     assert!(described.out.contains("^[[2J"), "{}", described.out);
     assert!(described.out.contains("\\u{202e}"), "{}", described.out);

@@ -56,7 +56,8 @@ fn ctrl_c_detaches_if_so_configured() {
     run.signal("INT");
     run.end().expect(130);
     machine.longshore(&["status"]).expect(0);
-    // One or two processes, and for a moment none: the shell executes its child's command.
+    // There are one or two processes, and for a moment none: the shell executes its child's
+    // command.
     eventually("the command still runs", || {
         !processes_with(&word).is_empty()
     });

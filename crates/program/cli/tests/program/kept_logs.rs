@@ -1,5 +1,5 @@
 //! The logs of runs that have ended: the Job deletes pods, and the embedded cluster keeps their
-//! logs until the run is removed. Other clusters do not, which `logs` says.
+//! logs until the run is removed. Other clusters do not, and `logs` reports this.
 
 use std::{fs, path::PathBuf};
 
@@ -59,7 +59,7 @@ fn assert_lines(answer: &Answer, lines: &[&str]) {
     }
 }
 
-/// The pods of which the node has logs.
+/// Returns the pods whose logs the node has.
 fn kept(machine: &Machine) -> Vec<PathBuf> {
     let folders = fs::read_dir(machine.data().join("node/logs")).unwrap();
     folders.map(|folder| folder.unwrap().path()).collect()
@@ -89,7 +89,7 @@ fn the_logs_of_ended_runs_are_read_until_the_runs_are_removed() {
         assert_lines(&logs(&failed), &ranks.each_ref().map(String::as_str));
         let service = ["main/0    | trained", "metrics/0 | serving"];
         assert_lines(&logs(&served), &service);
-        // Also what a task writes after it was asked to end.
+        // The logs include lines that a task writes after SIGTERM.
         for run in [&late, &cancelled] {
             let ended = ["main/0 | epoch 1\n", "main/0 | interrupted\n"];
             assert_lines(&logs(run), &ended);

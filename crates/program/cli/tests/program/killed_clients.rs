@@ -1,5 +1,5 @@
-//! Clients that are killed with SIGKILL at each of their requests: what they leave can be removed or
-//! completed by the next command.
+//! Clients that are killed with SIGKILL at each of their requests. The next command can remove or
+//! complete what they have created.
 
 use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
 /// The path of the fault rules.
 const FAULTS: &str = "/longshore.dev/v1/faults";
 
-/// The labels of the objects of a run, and of those that notify about it.
+/// The labels of the run's objects, and of the objects for its notifications.
 const RUN: &str = "longshore.dev/run";
 const NOTIFIES: &str = "longshore.dev/notifies";
 
@@ -39,7 +39,7 @@ impl Faults {
     }
 
     /// Runs a command, and kills it when it has sent a request with one of these verbs, after
-    /// `skip` others, which is not handled. Returns whether it has sent so many.
+    /// `skip` others, which is not handled. Returns true if it has sent that many.
     fn kill_at(&self, skip: usize, verbs: &[&str], command: Command) -> bool {
         let rule = json!({
             "match": {"verbs": verbs},
@@ -83,8 +83,8 @@ impl Elsewhere {
         list.lines().next().unwrap().to_owned()
     }
 
-    /// Kinds and names of the objects of a run, with those that notify about it; of all runs without a
-    /// name.
+    /// Kinds and names of the run's objects, including the objects for its notifications. Without a
+    /// name, of all runs.
     fn objects(&self, run: &str) -> BTreeSet<String> {
         let of_run = ["jobs", "services", "secrets"].map(|kind| (kind, RUN));
         let of_notifier = ["jobs", "cronjobs", "secrets", "serviceaccounts", "roles"];
@@ -120,7 +120,7 @@ impl Elsewhere {
         found
     }
 
-    /// Waits until nothing of a run is left.
+    /// Waits until all objects and files of a run are removed.
     #[track_caller]
     fn is_removed(&self, run: &str, when: &str) {
         eventually(&format!("{run} is removed ({when})"), || {
@@ -212,7 +212,7 @@ fn a_removal_is_refused_while_the_store_does_not_answer_and_an_active_run_upload
     );
     there.server.forget_faults();
 
-    // It writes a file when it is terminated.
+    // The run writes a file when it is terminated.
     let run = there.waiting(&[]);
     there.longshore(&["rm", &run, "--force"]).expect(0);
     there.is_removed(&run, "while it was active");
@@ -229,7 +229,7 @@ fn what_a_killed_submission_leaves_is_removed_by_its_name() {
     there.longshore(&sweep).expect(1);
     let sweep = there.newest();
     let run = ["run", "-d", "--role", "main=2", "--", "true"];
-    // Its URL is that of no server.
+    // No server listens at this URL.
     let hook = ["--webhook", "http://127.0.0.1:9/", "--", "true"];
     let notifying = [&["run", "-d"][..], &hook].concat();
     let scheduled = [&["run", "--cron", "0 0 1 1 *"][..], &hook].concat();

@@ -123,7 +123,7 @@ fn a_cluster_without_its_store_does_not_start_in_silence() {
         fs::remove_file(&store).unwrap();
         let answer = machine.longshore(start).expect(0);
         assert!(answer.err.contains(MISSING), "{}", answer.err);
-        // It is a new cluster, with all that belongs to one.
+        // The cluster is new and has the default objects.
         let classes = machine.longshore(&["get", "storageclasses"]).expect(0);
         assert!(classes.out.contains("standard"), "{}", classes.out);
         machine.longshore(&["down"]).expect(0);

@@ -43,7 +43,7 @@ impl Answer {
         }
     }
 
-    /// Fails the test unless the code is this one.
+    /// Fails the test unless the command has this exit code.
     #[track_caller]
     pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(
@@ -112,7 +112,7 @@ impl Machine {
     /// The program with arguments, ready to run.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
         let mut command = match self.user {
-            // A copy: this user may not have access to the build folder.
+            // A copy of the program, because this user may not have access to the build folder.
             Some(user) => {
                 let mut command = Command::new(self.folder.path().join("longshore"));
                 command.uid(user).gid(user);
@@ -143,7 +143,7 @@ impl Machine {
         command
     }
 
-    /// Runs the program and waits for it.
+    /// Runs the program until it ends.
     pub(crate) fn longshore<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Answer {
         Answer::new(&self.command(arguments).output().unwrap())
     }
@@ -182,7 +182,7 @@ impl Drop for Machine {
 /// A command that runs while the test continues.
 pub(crate) struct Running {
     child: Option<Child>,
-    /// What was read of its standard error.
+    /// The part of standard error that has been read.
     errors: Vec<u8>,
 }
 
@@ -199,7 +199,7 @@ impl Running {
         }
     }
 
-    /// Its standard output. Can be taken once.
+    /// Returns the standard output of the command. Can be called once.
     pub(crate) fn output(&mut self) -> std::process::ChildStdout {
         self.child.as_mut().unwrap().stdout.take().unwrap()
     }
@@ -241,12 +241,12 @@ impl Running {
         }
     }
 
-    /// What was read of standard error so far.
+    /// Returns the part of standard error that has been read.
     pub(crate) fn errors(&self) -> String {
         String::from_utf8_lossy(&self.errors).into_owned()
     }
 
-    /// Whether the process has ended.
+    /// Returns true if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         let child = self.child.as_mut().unwrap();
         child.try_wait().unwrap().is_some()

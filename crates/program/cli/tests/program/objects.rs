@@ -304,7 +304,7 @@ fn invalid_arguments_are_rejected_before_a_cluster_starts() {
     assert!(!machine.data().exists(), "no cluster was started");
 }
 
-/// A pod and a ConfigMap with a fault each, and what the error says to users of `apply` and `create`.
+/// A pod and a ConfigMap with an error each, and the messages of `apply` and `create`.
 #[test]
 fn refused_manifests_say_what_to_change() {
     let machine = Machine::new();

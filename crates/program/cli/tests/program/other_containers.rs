@@ -1,12 +1,12 @@
-//! Runs whose pods have other containers beside the command: proxies that do not end, helpers that
-//! fail early or late. The command decides about the end of the run, and everybody who reports
-//! the run agrees.
+//! Runs whose pods have other containers in addition to the command's: proxies that do not end,
+//! helpers that fail early or late. The command decides about the end of the run, and all reports
+//! of the run agree.
 
 use serde_json::{Value, json};
 
 use crate::machine::{Machine, Running, eventually};
 
-/// The names of the templates, and the script of the container beside the command.
+/// The names of the templates, and the script of the additional container.
 const OTHERS: [(&str, &str); 4] = [
     ("endless", "while true; do sleep 0.2; done"),
     ("early", "exit 9"),
@@ -24,7 +24,7 @@ fn machine() -> Machine {
     for (name, script) in OTHERS {
         machine.write(&format!("{name}.yaml"), &template(script));
     }
-    // A sidecar in the notation of Kubernetes, which is restarted again and again.
+    // A sidecar in the notation of Kubernetes, which is restarted repeatedly.
     let sidecar = json!({
         "name": "proxy", "image": "x", "restartPolicy": "Always", "command": ["sh", "-c", "exit 1"],
     });
@@ -54,7 +54,7 @@ fn listed(machine: &Machine, name: &str) -> Value {
     runs.expect(0).json()[0].clone()
 }
 
-/// All readers have this end of the run, and nothing of it is left.
+/// Asserts that all readers report this end of the run, and that its objects are removed.
 #[track_caller]
 fn assert_ended(machine: &Machine, name: &str, state: &str, code: i32) {
     let ended = |run: &Value| (run["state"].clone(), run["exitCode"].clone());
@@ -152,7 +152,7 @@ fn retries_follow_from_the_command_alone() {
     assert_eq!((count("once"), count("twice")), (3, 4), "{text}");
 }
 
-/// A container that fails beside one task ends neither the other tasks nor the run.
+/// A container that fails next to a task's command ends neither the other tasks nor the run.
 #[test]
 fn other_containers_do_not_end_tasks_of_the_same_run() {
     let machine = machine();

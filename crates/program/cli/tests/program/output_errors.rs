@@ -1,4 +1,4 @@
-//! Standard output that accepts no data: the error is reported, and a success becomes a failure.
+//! Standard output that accepts no data: the error is reported, and a successful command fails.
 
 use std::{fs::OpenOptions, process::Stdio};
 

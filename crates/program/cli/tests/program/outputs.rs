@@ -1,5 +1,4 @@
-//! Outputs of runs: which files are kept at which end, how they are fetched, and when they are
-//! removed.
+//! Outputs of runs: the files that are kept for each kind of end, and their fetching and removal.
 
 use std::fs;
 
@@ -118,7 +117,7 @@ fn outputs_of_a_cancelled_run_include_what_it_writes_within_its_grace_period() {
     eventually("the task is ready", || {
         machine.longshore(&["logs", run]).out.contains("ready")
     });
-    // Those of a running task are collected on request.
+    // Outputs of a running task are collected on request.
     let answer = machine
         .longshore(&["outputs", run, "--to", "now"])
         .expect(0);
@@ -407,8 +406,8 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Writes outputs of 20 MB, and fills the disk with another file, except for what the cluster needs to
-/// store that the task has ended.
+/// Writes outputs of 20 MB, and fills the disk with another file, except for the space that the
+/// cluster needs to store the end of the task.
 pub(crate) const FILLS_DISK: &str = "mkdir out; echo 1 > m.json; head -c 20000000 /dev/urandom > out/b\n\
      sha256sum < out/b; free=$(df --output=avail -B1 . | tail -1)\n\
      head -c $((free - 3000000)) /dev/zero > filler; exit 0\n";

@@ -29,7 +29,7 @@ const ACTING: &[&str] = &[
     "dev --run RUN",
 ];
 
-/// Commands that read runs, which they also do with runs of other users that are named in full.
+/// Commands that read runs, including runs of other users that are named in full.
 const READING: &[&str] = &[
     "logs RUN --tail 1",
     "outputs RUN --list",
@@ -43,7 +43,7 @@ const READING: &[&str] = &[
     "resolve RUN",
 ];
 
-/// Commands that select no run by a word, or only connect to it.
+/// Commands that do not select runs by a word, or only connect to a run.
 const WITHOUT_RUNS: &[&str] = &[
     "run",
     "runs",
@@ -169,7 +169,7 @@ fn commands_act_on_runs_of_another_user_only_on_request() {
         assert_eq!(prefix.code, 2, "{command}: {}{}", prefix.out, prefix.err);
         assert!(prefix.err.contains("is yours"), "{command}: {}", prefix.err);
     }
-    // Nothing has happened to the runs; `last` is one's own.
+    // The runs have not changed; `last` selects the user's own run.
     let all = ["runs", "--output", "json"];
     let all = shared.team.longshore("bob", &all).expect(0).json();
     for run in all.as_array().unwrap() {
@@ -351,7 +351,7 @@ fn several_names_and_patterns_are_one_command() {
             .unwrap_or("removed")
             .to_owned()
     };
-    // An invalid name: nothing happens.
+    // An invalid name: the command does nothing.
     let wrong = machine.longshore(&["cancel", &a, "unknown"]).expect(1);
     assert!(wrong.err.contains("\"unknown\""), "{}", wrong.err);
     assert!(["pending", "running"].contains(&state(&a).as_str()));

@@ -133,7 +133,7 @@ fn commands_run_in_pods() {
         "12345",
     );
     assert_eq!(counted.expect(0).out.trim(), "5");
-    // Without `-i` there is no input.
+    // Without `-i`, the command gets no input.
     let nothing = typed(&machine, &["exec", "shout", "--", "wc", "-c"], "12345");
     assert_eq!(nothing.expect(0).out.trim(), "0");
     let no_terminal = machine

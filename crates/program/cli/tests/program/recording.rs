@@ -108,7 +108,7 @@ fn a_request_that_was_not_recorded_fails_and_is_listed() {
     assert_eq!(report["served"], 0, "{report}");
     assert!(!report["unused"].as_array().unwrap().is_empty(), "{report}");
 
-    // The exit code of the command is that of the replay.
+    // The exit code of the command is the exit code of the replay.
     with_script(&machine, &["replay", "r.jsonl"], &format!("{get}; exit 7")).expect(7);
     let strict = ["replay", "r.jsonl", "--strict"];
     let answer = with_script(&machine, &strict, "true").expect(1);

@@ -60,7 +60,7 @@ fn name(pod: &Value) -> String {
     pod["metadata"]["name"].as_str().unwrap().to_owned()
 }
 
-/// As `kubectl drain` does.
+/// Evicts a pod like `kubectl drain`.
 fn evict(machine: &Machine, pod: &str) {
     let path = machine.data().join("kubeconfig");
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -144,7 +144,7 @@ fn a_run_restarts_after_the_loss_of_its_first_task_and_then_of_another() {
     assert_eq!(lines(&machine), all);
 }
 
-/// All commands fail when one does, as those of distributed training.
+/// All commands fail when one does, as in distributed training.
 #[test]
 fn failures_that_follow_from_the_first_do_not_count() {
     let machine = Machine::new();
@@ -194,7 +194,7 @@ fn a_run_that_fails_too_often_ends_with_the_exit_code_and_its_restarts() {
     });
 }
 
-/// What a command starts is ended with it, also if it has left the process group.
+/// The processes that a command starts end with it, even outside its process group.
 #[test]
 fn a_restart_leaves_no_process_of_the_attempt_before() {
     let machine = Machine::new();
@@ -212,7 +212,7 @@ fn a_restart_leaves_no_process_of_the_attempt_before() {
     let options = ["--retries", "1", "--restart", "run", "--role", "w=2"];
     let words = [&["run"][..], &options, &["--", "sh", "start.sh"]].concat();
     let answer = machine.longshore(&words).expect(0);
-    // That of the second attempt.
+    // The output of the second attempt.
     assert!(answer.out.contains("w/0 | 1\n"), "{}", answer.out);
 }
 
@@ -266,7 +266,7 @@ fn strangers_cannot_order_or_disturb_the_tasks() {
             silent.push(stream);
             continue;
         }
-        // A random text, and then nothing: the connection is closed.
+        // The connection sends random text, and is then closed.
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         assert_eq!(answer.trim().len(), 32, "{answer}");
@@ -326,7 +326,7 @@ fn an_exit_code_that_is_not_retried_ends_the_run_at_once() {
     let words = [&["run"][..], &options, &["--", "sh", "-c", "exit 64"]].concat();
     let answer = machine.longshore(&words).expect(64);
     assert!(!answer.err.contains("restarting"), "{}", answer.err);
-    // Of a sweep, it ends only the combination.
+    // In a sweep, the exit code ends only the combination.
     let sweep = ["--sweep", "n=64,0", "--", "sh", "-c", "exit {n}"];
     let words = [&["run"][..], &options, &sweep].concat();
     machine.longshore(&words).expect(64);

@@ -1,5 +1,5 @@
-//! The documented Role is enough for the commands that manage runs, and preflight knows each permission
-//! of it without which a run fails.
+//! The documented Role is sufficient for the commands that manage runs, and preflight knows each of
+//! its permissions without which a run fails.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::team::{NAMESPACE, Team, full_name};
 /// Optional queries, whose results are not used if they are forbidden.
 const OPTIONAL: &[&str] = &[
     "get namespaces",
-    // Then, it is listed.
+    // The Secret is listed instead.
     "get secrets",
     "list nodes",
     "list resourcequotas",
@@ -150,7 +150,7 @@ fn the_documented_role_is_enough_for_the_commands() {
         .filter(|request| !OPTIONAL.contains(&request.as_str()))
         .collect();
     assert!(needed.is_empty(), "the Role lacks {needed:?}");
-    // Without any role, more is refused: the log is that of this user.
+    // The check above is valid only if the log has entries.
     assert!(!read().is_empty());
 }
 

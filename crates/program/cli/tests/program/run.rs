@@ -269,7 +269,7 @@ fn a_launcher_image_installs_the_program() {
     assert_eq!(said, version);
 }
 
-/// Only the worker of the example, as new users try it first.
+/// Only the worker of the example, as in a new user's first run.
 #[test]
 fn an_example_with_one_worker() {
     let machine = Machine::new();

@@ -294,7 +294,7 @@ fn outputs_of_several_runs_have_a_folder_each() {
     assert!(refused.out.contains("result.txt"), "{}", refused.out);
     assert!(refused.err.contains(&none), "{}", refused.err);
 
-    // One run that fails does not stop the others.
+    // A run that fails does not stop the others.
     std::fs::write(machine.code().join(format!("got/{a}/result.txt")), "other").unwrap();
     std::fs::remove_file(machine.code().join(format!("got/{b}/result.txt"))).unwrap();
     let failed = machine

@@ -1,4 +1,4 @@
-//! What a run takes from the calling shell's environment, and from env files.
+//! The parts of the invoking shell's environment that a run takes, and env files.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
@@ -52,7 +52,7 @@ fn the_environment_is_that_of_the_calling_shell_not_of_the_shell_that_started_th
     assert!(out.starts_with(&expected), "{out}");
     assert!(!out.contains("hush"), "{out}");
 
-    // The plan shows it, and no other variable of the shell.
+    // The plan shows this variable, and no other variable of the shell.
     let plan = run_with(&machine, &shell, &["run", "--dry-run", "--", "tool"]).expect(0);
     assert!(plan.out.contains("longshore.dev/caller"), "{}", plan.out);
     assert!(plan.out.contains(venv.to_str().unwrap()), "{}", plan.out);

@@ -1,4 +1,4 @@
-//! Every way in which a task can end: its program gets SIGTERM, also below a shell, and its grace
+//! All ways in which a task can end: its program gets SIGTERM, also below a shell, and its grace
 //! period.
 
 use std::{fs, path::PathBuf};

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A machine with a running task and `ssh.conf`, the configuration of its user's SSH client.
-/// `None`, with a message, if there is no SSH client.
+/// `None`, with a message, if an SSH client is not installed.
 #[expect(clippy::print_stderr, reason = "says that the test was left out")]
 fn with_task(arguments: &[&str]) -> Option<Machine> {
     if Command::new("ssh").arg("-V").output().is_err() {
@@ -75,7 +75,8 @@ fn commands_have_the_environment_of_the_task_and_exact_streams() {
     let lines: Vec<&str> = answer.out.lines().map(str::trim).collect();
     assert_eq!(lines, ["10485760", "5", "3", "10485760"], "{}", answer.err);
 
-    // Variables of the client, which are in no argument of a process, and words of a command.
+    // Variables of the client, which are not in the arguments of any process, and words of a
+    // command.
     let answer = script(
         &machine,
         "on -o SetEnv='A=secret-of-ssh' last.longshore 'echo $A; tr \"\\0\" \" \" < /proc/$$/cmdline'",
@@ -197,7 +198,7 @@ fn ports_of_the_task_are_forwarded_and_no_others() {
     });
     assert_eq!(get(other).as_deref(), Some(""));
     forwarding.wait_for_error("Longshore forwards ports of the task itself");
-    // It still forwards.
+    // The connection still forwards.
     assert!(get(own).unwrap().contains("200"));
     forwarding.signal("TERM");
     forwarding.end();
@@ -240,7 +241,7 @@ fn other_keys_are_refused_and_nothing_is_asked() {
         "{}",
         answer.err
     );
-    // Something else than an SSH client.
+    // A client other than an SSH client.
     let mut other = machine.command(&["ssh-proxy", "last"]);
     let mut child = other
         .stdin(Stdio::piped())
@@ -334,7 +335,7 @@ fn the_hosts_are_added_to_the_configuration_of_the_user() {
     assert!(!second.expect(0).err.contains("now"), "included twice");
     let text = fs::read_to_string(&config).unwrap();
     assert!(text.starts_with("Include \"/") && text.ends_with("Host other\n    User me\n"));
-    // In another folder, without the environment of this one.
+    // In another folder, without the environment of this folder's commands.
     let answer = script(
         &machine,
         "cd /; unset LONGSHORE_DATA_DIR

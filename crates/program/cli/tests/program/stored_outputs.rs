@@ -1,5 +1,5 @@
-//! Outputs on clusters that keep none: the embedded cluster, used by its kubeconfig as any other
-//! cluster, and an S3 server to which tasks upload their files.
+//! Outputs on clusters that do not keep outputs: the embedded cluster, used by its kubeconfig like
+//! any other cluster, and an S3 server to which tasks upload their files.
 
 use std::{
     fs,
@@ -252,7 +252,7 @@ fn a_sweep_has_the_metrics_of_its_files() {
     let header = scores().lines().next().unwrap().to_owned();
     assert!(header.contains("score"), "{header}");
     assert!(scores().contains(",43") && scores().contains(",45"));
-    // The run of failed combinations has URLs of its own.
+    // The run of failed combinations has its own URLs.
     fs::write(there.machine.home().join("fixed"), "").unwrap();
     there.longshore(&["retry", "last"]).expect(0);
     assert!(scores().contains(",45"), "{}", scores());
@@ -463,7 +463,7 @@ fn a_full_store_and_an_expired_url_are_named_in_the_log_and_by_outputs() {
         assert!(one.err.contains(missing), "{}", one.err);
         assert!(!one.err.contains("X-Amz-Signature"), "{}", one.err);
     }
-    // The reason does not replace that of the task's own end.
+    // The failed upload does not replace the reason for the task's own end.
     there.server.fail(
         "main.0.ended",
         &[Fault::Refuse(403, "QuotaExceeded", "no space")],

@@ -1,4 +1,4 @@
-//! Sweeps: their combinations, what their tasks get, their table, and retries.
+//! Sweeps: their combinations, the environment of their tasks, their table, and retries.
 
 use std::fs;
 
@@ -264,7 +264,7 @@ fn hostile_metrics_do_not_reach_the_terminal() {
         shown.out
     );
     let row = &table(&machine, "last")["combinations"][0];
-    // Only the end of a large file is read, and of it only short lines.
+    // Only the end of a large file is read, and long lines are skipped.
     assert_eq!(row["metrics"], json!({"loss": 1}));
 }
 
@@ -353,7 +353,7 @@ fn every_run_has_metrics() {
     let steps = json!({"task": "main/0", "name": "step", "values": [5, 5], "difference": 0});
     let metrics = difference["metrics"].as_array().unwrap();
     assert!(metrics.contains(&steps), "{metrics:?}");
-    // A run that writes none has no outputs, and says so as before.
+    // A run that writes no metrics has no outputs, and the message is the same as before.
     machine
         .longshore(&["run", "--name", "quiet", "--", "true"])
         .expect(0);

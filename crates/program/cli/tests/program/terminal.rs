@@ -1,4 +1,4 @@
-//! Which of the bytes that tasks and objects write reach the user's terminal.
+//! Tests the filter for text that tasks and objects write to the user's terminal.
 
 use std::{
     fs::File,
@@ -21,7 +21,7 @@ use crate::machine::{Machine, Running, eventually};
 /// Control sequences for a terminal, with text between them.
 const SEQUENCES: &str =
     r"\033[2J\033[Hclear \033]0;title\007\033]52;c;ZXZpbA==\007clip \033[1A\007up \033[31mred\n";
-/// The text that remains of them.
+/// The text that remains after filtering.
 const LEFT: &str = "clear clip up \x1b[31mred\x1b[0m";
 
 /// A pseudoterminal and what was written to it.
@@ -243,7 +243,7 @@ fn a_blocked_reader_loses_nothing_and_can_be_interrupted() {
     let expected = (0..LINES).map(|n| format!("main/0 | line {n}"));
     assert!(text.lines().eq(expected), "{} lines", text.lines().count());
 
-    // More than fits into all buffers between the task and the blocked reader.
+    // More output than fits into all buffers between the task and the blocked reader.
     let script = "yes 'on and on' | head -n 2000000; exec sleep 1000";
     let mut running = Running::start(task(&machine, script));
     let _unread = running.output();
@@ -253,7 +253,7 @@ fn a_blocked_reader_loses_nothing_and_can_be_interrupted() {
         runs.iter().any(|run| run["state"] == state)
     };
     eventually("the run exists", || any_is("running"));
-    // Long enough to fill them.
+    // Long enough to fill the buffers.
     std::thread::sleep(Duration::from_secs(1));
     running.signal("INT");
     // Signals in quick succession may be merged into one.

@@ -114,7 +114,7 @@ fn outputs_in_a_store_and_in_a_claim_are_shown() {
         list.contains(&format!("longshore outputs {claimed}")),
         "{list}"
     );
-    // The store refuses: the page says so, without a signature.
+    // If the store refuses a request, the page reports it without a signature.
     server.fail("list-type", &[Fault::Answer(500); 1]);
     std::fs::remove_dir_all(server.file("team/outputs")).unwrap();
     let (_, list) = page.get(&format!("runs/default/{stored}/outputs"));

@@ -51,7 +51,7 @@ impl Unresponsive {
 
 impl Drop for Unresponsive {
     fn drop(&mut self) {
-        // Also ends the requests that wait.
+        // Also ends the pending requests.
         unmount(&self.path, UnmountFlags::FORCE | UnmountFlags::DETACH).unwrap();
     }
 }
@@ -118,7 +118,7 @@ fn down_with_force_does_not_wait_for_processes_that_cannot_be_killed() {
     machine.longshore(&["down", "--force"]).expect(0);
     assert!(!is_alive(first));
     assert!(waits(&word), "no signal ends it");
-    // The next cluster does not wait for it either.
+    // The next cluster does not wait for the process either.
     machine.longshore(&["up"]).expect(0);
     machine.longshore(&["get", "nodes"]).expect(0);
     machine.longshore(&["down", "--force"]).expect(0);

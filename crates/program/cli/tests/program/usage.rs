@@ -1,4 +1,4 @@
-//! What runs use, tags, notes and filters.
+//! Usage of runs, tags, notes and filters.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -40,7 +40,7 @@ fn a_run_records_what_its_tasks_used() {
     assert!((2..60).contains(&series.len()), "{usage}");
     let table = machine.longshore(&["top", "last"]).expect(0).out;
     assert!(table.contains("main/0  ended"), "{table}");
-    // The record is not taken for words of the task.
+    // The record is not treated as output of the task.
     let failed = machine.run_script("sleep 2; echo oh >&2; exit 3").expect(3);
     assert!(!failed.err.contains("longshore-usage"), "{}", failed.err);
     let why = machine.longshore(&["why", "last"]).expect(0).out;
@@ -73,7 +73,7 @@ fn tasks_that_run_are_measured() {
 #[test]
 fn idle_gpus_end_a_run() {
     let machine = machine();
-    // Sampling sees one GPU that is used, and then two idle ones.
+    // The samples show a GPU that is used, and then two idle GPUs.
     let smi = machine.home().join("bin/nvidia-smi");
     fs::create_dir_all(smi.parent().unwrap()).unwrap();
     fs::write(

@@ -14,7 +14,7 @@ use crate::{
     schedules::make_due,
 };
 
-/// How long a message may take.
+/// The timeout for a message.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A server that refuses the first messages, and what it received.
@@ -24,7 +24,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The statuses of the first answers; further ones are 200.
+    /// The statuses of the first responses; further responses have 200.
     pub(crate) fn start(first: &'static [u16]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/runs", listener.local_addr().unwrap());
@@ -112,7 +112,7 @@ fn a_webhook_that_refuses_first_gets_the_end_of_a_run() {
     );
     assert!(body["text"].as_str().unwrap().contains("main/0"), "{body}");
     assert!(!body.to_string().contains("hush"), "{body}");
-    // The objects of the webhook are no tasks of the run, and are removed with it.
+    // The objects of the webhook are not tasks of the run, and are removed with it.
     let jobs = machine
         .longshore(&["get", "jobs", "-o", "name"])
         .expect(0)
@@ -197,7 +197,7 @@ fn success_and_cancellation_are_reported_in_the_form_of_a_service() {
 fn a_run_that_is_stuck_is_reported_once_and_then_its_end() {
     let machine = machine();
     let server = Server::start(&[]);
-    // A claim that nothing binds.
+    // A claim that is never bound.
     machine.write(
         "claim.yaml",
         "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: never}\n\

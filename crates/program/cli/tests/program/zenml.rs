@@ -193,7 +193,7 @@ async fn a_pipeline_is_a_run_like_any_other() {
     let secrets = cluster.secrets().in_namespace("default").unwrap();
     assert!(secrets.list().await.unwrap().items.is_empty());
 
-    // Once more, with the code that was uploaded.
+    // Runs it again with the uploaded code.
     let again = fixture
         .backend
         .launch_job(&cluster, &launched.config)
@@ -308,7 +308,7 @@ fn child() {
         let tar_path = launched.tar_path.unwrap();
         assert!(tar_path.starts_with("s3://"), "{tar_path}");
         assert_eq!(end(&cluster, &launched.run).await.1.exit_code, 0);
-        // Again, with the bundle in the store.
+        // Runs it again with the bundle in the store.
         runs::remove(&cluster, &launched.run).await.unwrap();
         let again = backend
             .launch_job(&cluster, &launched.config)

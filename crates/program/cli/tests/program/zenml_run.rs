@@ -90,7 +90,7 @@ fn a_pipeline_runs_from_its_config_file() {
     );
     let text = config(&artifacts, "training_digits", &backend, "");
     fs::write(folder.join("digits.yaml"), text).unwrap();
-    // From a folder below the repository.
+    // The command runs in a folder below the repository.
     let answer = machine
         .command(&["zenml", "run", "digits.yaml"])
         .current_dir(&folder)

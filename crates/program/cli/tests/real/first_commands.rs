@@ -74,7 +74,7 @@ fn ctrl_c_cancels_or_detaches() {
         assert_eq!(answer.code, 130, "{}", answer.err);
         stage.why("last")["state"].clone()
     };
-    // Without a terminal there is no question.
+    // Without a terminal, the program does not ask.
     assert_eq!(state_after(&[]), "cancelled");
     assert_eq!(state_after(&["--on-interrupt", "detach"]), "running");
 }

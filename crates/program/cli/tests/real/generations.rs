@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{machine::Running, stage::Stage};
 
-/// Much longer than pods take to be created, to run and to end.
+/// Much longer than the creation, the run and the end of a pod take.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The generations that a pod prints, for pods with a selector in the role `worker`.

@@ -20,8 +20,8 @@ fn every_line_arrives_or_is_counted_as_lost() {
     let script = format!("seq -f \"%010.0f$(printf '%0{zeros}d' 0)\" {LINES}");
     let mut followed = Running::start(stage.run_command(&["--", "sh", "-c", &script]));
     let (mut seen, mut last, mut gaps) = (0, 0, 0);
-    // Whether a gap was reported since the last line, and the numbers that a gap still has
-    // to account for.
+    // True if a gap was reported since the last line, and the numbers that a gap still has to
+    // account for.
     let (mut is_reported, mut owed) = (false, None);
     for line in BufReader::new(followed.output()).lines() {
         let line = line.unwrap();

@@ -1,4 +1,4 @@
-//! What tasks leave and read: outputs and metrics in a store or a claim, and data, for pods that
+//! Results and inputs of tasks: outputs and metrics in a store or a claim, and data, for pods that
 //! have no credentials.
 
 use std::fs;

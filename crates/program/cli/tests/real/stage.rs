@@ -15,7 +15,7 @@ use crate::machine::{Answer, Machine};
 /// More than anything takes on a busy machine, such as an image pull or a grace period.
 const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// What `cargo xtask` reports about the cluster.
+/// The facts about the cluster that `cargo xtask` reports.
 struct Facts(Value);
 
 impl Facts {
@@ -199,7 +199,7 @@ impl Stage {
     pub(crate) fn describe(&self) -> String {
         let names = self.ask(&["get", "pods,jobs", "--output", "name"]);
         let names = names.unwrap_or_default();
-        // One by one: kubectl describes several objects without their events.
+        // Each name alone: kubectl describes several objects without their events.
         let described = names
             .lines()
             .filter_map(|name| self.ask(&["describe", name]));

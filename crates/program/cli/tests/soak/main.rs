@@ -49,9 +49,9 @@ const WARM_UP: Duration = Duration::from_secs(300);
 pub(crate) struct Stage {
     /// The working folder and the cluster.
     pub(crate) machine: Machine,
-    /// Whether the cluster is killed while runs are active.
+    /// True if the cluster is killed while runs are active.
     pub(crate) killed: bool,
-    /// When the actors stop.
+    /// The time at which the actors stop.
     pub(crate) end: Instant,
     /// Counts of events and failures.
     pub(crate) tally: Arc<Tally>,

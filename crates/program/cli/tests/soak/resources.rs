@@ -1,4 +1,4 @@
-//! The resource usage of a cluster's process, and what it leaves behind.
+//! The resource usage of a cluster's process, and the resources that remain after its end.
 
 use std::{
     fs,
@@ -151,13 +151,13 @@ pub(crate) fn assert_no_task(stage: &Stage) {
     }
 }
 
-/// Whether a process is running. A zombie is not.
+/// Returns true if a process is running. Zombies do not count.
 pub(crate) fn is_running(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status"));
     status.is_ok_and(|status| !status.contains("State:\tZ"))
 }
 
-/// Stops the cluster. No process and no mount is left, and there is no panic in its logs.
+/// Stops the cluster, and checks that it leaves no processes and mounts and has not panicked.
 pub(crate) fn assert_clean_end(machine: &Machine, tally: &Tally) {
     let pid = machine.pid();
     let down = machine.longshore(&["down", "--force"]);

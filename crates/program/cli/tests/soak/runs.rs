@@ -21,9 +21,9 @@ use crate::{Stage, machine};
 /// Maximum duration of a run, with all restarts of its cluster.
 const RUN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Prints numbered lines after the pod's name, then exits with the given code. Arguments:
-/// the marker, the number of lines, the seconds to wait in the middle, the exit code, and
-/// whether to leave a process behind in its own session.
+/// Prints numbered lines after the pod's name, then exits with the given code. Arguments: the
+/// marker, the number of lines, the seconds to wait in the middle, the exit code, and a flag for
+/// leaving a process behind in its own session.
 const TASK: &str = r#"
 test "$5" = 0 || setsid sh -c ': "$0"; sleep 1000' "$1" &
 awk -v n="$2" -v pod="$POD_NAME" 'BEGIN {
@@ -44,7 +44,7 @@ struct Shape {
     lines: u64,
     seconds: f64,
     code: i32,
-    /// How often a failed task is restarted.
+    /// The number of restarts of a failed task.
     retries: u32,
     leave_process: bool,
 }
@@ -96,13 +96,13 @@ impl Shape {
     }
 }
 
-/// Whether a word is the full name of a pod of the run.
+/// Returns true if a word is the full name of a pod of the run.
 fn is_of(word: &str, shape: &Shape) -> bool {
     // Name, suffix of the run, role, index, suffix of the pod.
     word.starts_with(&format!("{}-", shape.name)) && word.split('-').count() == 5
 }
 
-/// Whether a line is a prefix of a line of the run, cut off before its number.
+/// Returns true if a line is a prefix of a line of the run, cut off before its number.
 fn is_beginning(line: &str, shape: &Shape) -> bool {
     let name = format!("{}-", shape.name);
     name.starts_with(line) || line.starts_with(&name) && !line.trim_end().contains(' ')
@@ -340,9 +340,9 @@ fn check(stage: &Stage, shape: &Shape, output: &Output) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that each pod has its lines from the first one on, without a gap, and that each
-/// task that ended by itself has all of them. A task that is killed, with its cluster or
-/// because another task of its run failed, may end anywhere, even in the middle of a line.
+/// Checks that each pod has its lines from the first one on, without a gap, and that each task that
+/// ended by itself has all lines. A task that is killed, with its cluster or because another task
+/// of its run failed, may end anywhere, even in the middle of a line.
 fn check_logs(stage: &Stage, shape: &Shape, output: &Output, lost: bool) -> Result<(), String> {
     let may_be_cut = stage.killed || shape.code != 0;
     let mut pods: BTreeMap<String, Vec<String>> = BTreeMap::new();

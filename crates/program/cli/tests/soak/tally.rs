@@ -1,4 +1,4 @@
-//! What the soak test did, and its failures.
+//! Counts of the soak test's actions, and its failures.
 
 use std::{collections::BTreeMap, fmt};
 

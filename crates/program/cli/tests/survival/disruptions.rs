@@ -15,13 +15,13 @@ use serde_json::Value;
 use crate::flaky_proxy::FlakyProxy;
 use crate::machine::{Machine, Running, eventually, signal};
 
-/// Prints numbered lines with the pod's name until a file says how to end.
+/// Prints numbered lines with the pod's name until a file contains the exit code.
 const COUNT: &str = r#"i=0
 while ! test -e "$END"; do echo "$POD_NAME $i"; i=$((i+1)); sleep 0.1; done
 exit "$(cat "$END")"
 "#;
 
-/// Small log files, none of which is removed.
+/// Small log files, which are all kept.
 const UP: [&str; 5] = [
     "up",
     "--container-log-max-size",
@@ -137,17 +137,16 @@ fn roles(machine: &Machine, folder: &str, end: &str, retries: u32) {
     machine.write(&format!("{folder}/longshore.toml"), &text);
 }
 
-/// Two runs at once, one of which succeeds and the other fails, go through every disruption
-/// in turn.
+/// Two runs at once go through every disruption in turn. One run succeeds and the other fails.
 #[test]
 fn a_run_survives_the_end_of_its_client_its_cluster_and_a_pod() {
     let machine = Machine::new();
     machine.longshore(&UP).expect(0);
     roles(&machine, "well", "well.end", 5);
-    // The first task fails when its pod is deleted. The death of the cluster does not count.
+    // The first task fails when its pod is deleted. The end of the cluster does not count.
     roles(&machine, "badly", "badly.end", 1);
 
-    // The client's process is killed, and another one takes its place.
+    // The client's process is killed, and another one replaces it.
     let start = |folder| {
         let first = Follower::start(&machine, &["run", folder]);
         first.events.newer("third/0", &[]);
@@ -204,8 +203,8 @@ fn a_run_survives_the_end_of_its_client_its_cluster_and_a_pod() {
     machine.longshore(&["attach", &names[1]]).expect(7);
 }
 
-/// One task has ended when the cluster dies. The other one restarts, and does not wait for
-/// its peer in vain.
+/// A task has ended when the cluster dies. The other task restarts, and does not wait for its peer
+/// in vain.
 #[test]
 fn a_restarted_task_does_not_wait_for_a_finished_peer() {
     let machine = Machine::new();
@@ -237,7 +236,7 @@ fn a_restarted_task_does_not_wait_for_a_finished_peer() {
     assert_eq!(last["exitCode"], 0, "{last}");
 }
 
-/// The server is unreachable now and then, and each time connections break; the tasks keep
+/// The server is unreachable several times, and each time connections break; the tasks keep
 /// running. Meanwhile the logs are rotated many times.
 #[test]
 fn chatty_tasks_lose_no_line_when_logs_are_rotated_and_connections_break() {

@@ -24,7 +24,7 @@ const REPORT_EVERY: u64 = 50;
 const WRITERS: usize = 4;
 /// Objects of each writer.
 const OBJECTS: u64 = 6;
-/// Bytes of a large value. Some writes have one, so that the file grows and shrinks.
+/// Bytes of a large value, which some writes contain, so that the file grows and shrinks.
 const LARGE: usize = 300_000;
 /// Upper bound of the time from the start of the writers to a kill, in milliseconds.
 const MAX_WRITING_MS: u64 = 250;
@@ -36,7 +36,7 @@ const MAX_STARTING_MS: u64 = 120;
 /// exist.
 type Stored = Option<(Option<u64>, Option<u64>)>;
 
-/// What a writer knows about an object.
+/// The state of an object, as far as a writer knows it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     /// The state according to the last response.
@@ -45,8 +45,8 @@ struct Known {
     uncertain: Option<Stored>,
 }
 
-/// What a writer knows about its objects, the newest resource version that it has seen, and
-/// the number of acknowledged writes.
+/// The states of a writer's objects, the newest resource version that it has seen, and the number
+/// of acknowledged writes.
 #[derive(Debug, Default)]
 struct Journal {
     objects: BTreeMap<String, Known>,

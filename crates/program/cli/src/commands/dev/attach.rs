@@ -24,12 +24,12 @@ use crate::{
     ui,
 };
 
-/// How to attach.
+/// Options for attaching.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
-    /// Whether the pods stay after Ctrl-C.
+    /// True if the pods stay after Ctrl-C.
     pub(super) keep: bool,
-    /// Whether commands are restarted also if no file has changed.
+    /// True if commands are restarted even if no file has changed.
     pub(super) restarts: bool,
     /// The number of lines of each log to begin with.
     pub(super) tail: u64,
@@ -73,7 +73,7 @@ async fn attach_in(
     check_folder(args, &run, &record)?;
     let pack = pack_options(args, settings, &record)?;
     let ports = forward::bind(&forwards(args, settings, &run)?).await?;
-    // Only now: from here on, an earlier session gets no more changes to send.
+    // After this call, an earlier session has no more changes to send.
     let session = runs::next_dev_session(cluster, &run)
         .await
         .map_err(|error| {
@@ -87,7 +87,7 @@ async fn attach_in(
     ui::note(format!("{} {}: {}", head("run"), run.name, roles.join(" ")));
     let (notes, lines) = mpsc::channel(NOTES);
     let served = forward::serve(cluster.clone(), run.clone(), ports, notes.clone());
-    // Ended with this function.
+    // The task ends with this function.
     let _serving = AbortOnDrop(tokio::spawn(served));
     let options = DevOptions {
         folder: args.folder(),
@@ -108,7 +108,7 @@ async fn attach_in(
     dev::develop(target, &run, follow, options, interrupt).await
 }
 
-/// The active run of this name, and what `longshore dev` recorded when it started it.
+/// Returns the active run with this name, and the record of the `longshore dev` that started it.
 async fn developed(
     cluster: &Cluster,
     namespace: &str,
@@ -136,8 +136,8 @@ async fn developed(
     Ok((found, record))
 }
 
-/// Without an explicit folder, refuses another folder than that of the run: its files would
-/// replace those of the tasks.
+/// Without an explicit folder, refuses a folder other than the run's, because its files would
+/// replace the files of the tasks.
 fn check_folder(args: &RunArgs, run: &Run, record: &DevRecord) -> Result<()> {
     if args.dir.is_some() {
         return Ok(());
@@ -159,8 +159,8 @@ fn check_folder(args: &RunArgs, run: &Run, record: &DevRecord) -> Result<()> {
     )))
 }
 
-/// Which files are sent: those of the folder's settings and of the arguments, without those that
-/// the first session has excluded. What the cluster returns never adds files.
+/// Selects the files to send with the patterns of the folder's settings, the arguments, and the
+/// first session's exclusions. Data from the cluster never adds files.
 fn pack_options(args: &RunArgs, settings: &Settings, record: &DevRecord) -> Result<PackOptions> {
     let given = args.options();
     let own = settings.run.ignore.iter().chain(&given.ignore).cloned();

@@ -53,7 +53,7 @@ const EXISTING: &str = "existing";
 const DEFAULT_TAIL: u64 = 10;
 
 /// Hides the options of `longshore run` that do not apply. Options of a new run are refused
-/// together with that of an existing run.
+/// together with the option for an existing run.
 pub(crate) fn adapted(arg: Arg) -> Arg {
     const APPLICABLE_TO_EXISTING: [&str; 16] = [
         EXISTING,
@@ -71,7 +71,7 @@ pub(crate) fn adapted(arg: Arg) -> Arg {
         "kubeconfig",
         "embedded",
         "data_dir",
-        // Set by the environment, too; it does not apply to either.
+        // The environment sets it, too; it does not apply to either.
         "on_interrupt",
     ];
     let arg = without_inapplicable(arg);
@@ -138,7 +138,8 @@ pub(crate) async fn dev(args: DevArgs) -> Result<ExitCode> {
         last_event::after_attach(format, result.as_ref().err());
         return result;
     }
-    // Not with clap's `requires`, which does not apply to an argument that conflicts with others.
+    // Checked here, because clap's `requires` does not apply to an argument that conflicts with
+    // others.
     if args.restart_now || args.tail.is_some() || args.owners.all_users {
         let option = match (args.restart_now, args.owners.all_users) {
             (true, _) => "--restart-now",

@@ -101,7 +101,7 @@ impl Wanted {
     }
 }
 
-/// Whose logs are printed.
+/// The logs to print.
 enum Source {
     Run {
         run: Box<RunSummary>,

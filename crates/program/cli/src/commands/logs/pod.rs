@@ -1,4 +1,4 @@
-//! The logs of a pod, which may be deleted: of one container, or of all of them.
+//! The logs of a pod, which may be deleted: the logs of one container, or of all.
 
 use clap::Args;
 use futures::TryStreamExt as _;
@@ -68,7 +68,7 @@ pub(super) async fn show(
     }
 }
 
-/// Like [`show`], of a deleted pod.
+/// Like [`show`], for a deleted pod.
 pub(super) async fn show_deleted(
     cluster: &Cluster,
     namespace: &str,
@@ -179,7 +179,7 @@ struct Prefixes {
     paint: ui::Paint,
     /// The name of the pod, if it is shown, too.
     front: Option<String>,
-    /// In the order in which they were first seen, which decides the colours.
+    /// The containers in the order in which they were first seen, which determines the colours.
     containers: Vec<String>,
 }
 

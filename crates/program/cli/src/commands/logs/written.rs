@@ -76,7 +76,7 @@ struct Printer<'a> {
     lines: Lines,
     args: &'a LogsArgs,
     printed: usize,
-    /// The number of logs of which lines are missing.
+    /// The number of incomplete logs.
     lost: usize,
 }
 

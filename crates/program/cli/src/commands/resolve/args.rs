@@ -235,7 +235,7 @@ impl Question {
         (!self.all_namespaces).then(|| own.unwrap_or_else(|| cluster.default_namespace()))
     }
 
-    /// Whether a generation has fewer tasks than it needs.
+    /// Returns true if a generation has fewer tasks than the command needs.
     pub(super) fn lacks(&self, generation: &Generation) -> bool {
         let mut needed = self.needed.iter();
         needed.any(|(role, number)| generation.tasks.of_role(role).count() < *number)

@@ -18,7 +18,8 @@ use crate::{target::Target, ui};
 pub(super) struct Code {
     /// The embedded cluster's bundles.
     kept: Option<Kept>,
-    /// The bundles that it keeps, with the time when the last run with each was submitted.
+    /// The bundles in the embedded cluster, with the submission time of the last run that uses
+    /// each.
     own: BTreeMap<String, Timestamp>,
     /// The locations of other bundles in stores.
     elsewhere: BTreeSet<String>,

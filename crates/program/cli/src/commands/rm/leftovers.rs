@@ -13,10 +13,10 @@ use longshore::{
 
 use crate::{error::Result, ui};
 
-/// Younger objects may be those of a submission in progress.
+/// Younger objects may belong to a submission in progress.
 const AGE: Duration = Duration::from_secs(600);
 
-/// The objects of a run with exactly this name, which is not listed. `None` without any.
+/// The objects of an unlisted run with exactly this name. `None` if there are no such objects.
 pub(super) async fn of_run(
     cluster: &Cluster,
     namespace: &str,
@@ -27,15 +27,15 @@ pub(super) async fn of_run(
         return Ok(None);
     }
     let Ok(mut found) = runs::leftovers(cluster, namespace, all).await else {
-        // Then it is an unknown run.
+        // The caller then reports an unknown run.
         return Ok(None);
     };
     found.retain(|object| object.run.as_deref() == Some(name));
     Ok((!found.is_empty()).then_some(found))
 }
 
-/// Objects of the user's submissions, or of all, that are no longer in progress. Without the permission to list them,
-/// there are none.
+/// Returns the objects of the user's submissions, or of all submissions, that are no longer in
+/// progress. Empty without the permission to list them.
 pub(super) async fn old(
     cluster: &Cluster,
     namespace: &str,
@@ -54,7 +54,7 @@ pub(super) async fn old(
     Ok(found)
 }
 
-/// Removes them, or says so.
+/// Removes the leftovers, or prints that it would.
 pub(super) async fn remove(left: &[Leftover], dry_run: bool) -> Result<()> {
     let what = ui::count(left.len() as u64, "object");
     if dry_run {

@@ -131,8 +131,8 @@ async fn remove(target: &Target, args: &RmArgs) -> Result<()> {
     }
 }
 
-/// Removes runs with their outputs, objects and code, and reports it. In this order, a run whose
-/// removal is interrupted is listed until the rest of it is removed.
+/// Removes runs with their outputs, objects and code, and reports the removals. The order ensures
+/// that a run whose removal is interrupted is listed until everything else is removed.
 pub(crate) async fn remove_chosen(
     target: &Target,
     all: &[RunSummary],

@@ -18,7 +18,7 @@ use crate::{
     ui,
 };
 
-/// How long the tasks of an active run may take to end: their grace period, and an upload.
+/// The time that the tasks of an active run have to end: their grace period, and an upload.
 const END_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Runs whose outputs will be removed.
@@ -72,8 +72,8 @@ impl RemovedOutputs {
         }
     }
 
-    /// Removes those in stores and claims, before the objects of the runs. Without `force`, a failure
-    /// is an error.
+    /// Removes the outputs in stores and claims, before the objects of the runs. Without `force`, a
+    /// failure is an error.
     pub(super) async fn remove_elsewhere(&mut self, target: &Target, force: bool) -> Result<()> {
         let cluster = target.cluster();
         for (run, template, place) in &self.elsewhere {
@@ -103,7 +103,7 @@ impl RemovedOutputs {
         Ok(())
     }
 
-    /// Removes those that the cluster of this machine keeps, which it also keeps of tasks that end
+    /// Removes the outputs that this machine's cluster keeps, including outputs of tasks that end
     /// because their run is removed.
     pub(super) async fn remove_local(&mut self, target: &Target) {
         let Some(local) = target.outputs() else {
@@ -136,15 +136,15 @@ impl RemovedOutputs {
     }
 }
 
-/// Reports how much was freed.
+/// Reports the freed bytes.
 pub(super) fn report(freed: u64) {
     if freed > 0 {
         ui::note(format!("Freed {} of outputs.", ui::size(freed)));
     }
 }
 
-/// Ends the tasks of a run, and waits until they have uploaded their outputs: they would do so
-/// after the removal.
+/// Ends the tasks of a run, and waits until they have uploaded their outputs. Otherwise they would
+/// upload them after the removal.
 async fn end_uploads(target: &Target, run: &Run) -> Result<()> {
     let cluster = target.cluster();
     if runs::wait_for_pods(cluster, run, Duration::ZERO).await? {

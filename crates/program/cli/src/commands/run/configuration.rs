@@ -40,9 +40,9 @@ pub(super) struct Candidate {
 
 /// The contexts of a run.
 pub(super) enum Loaded {
-    /// One, or the embedded cluster.
+    /// A single context, or the embedded cluster.
     One(Box<Configuration>),
-    /// Several, in the order of preference.
+    /// Several contexts, in the order of preference.
     Several(Vec<Candidate>),
 }
 
@@ -105,7 +105,7 @@ impl Candidate {
         self.cluster.choice(&self.configured).await
     }
 
-    /// The configuration of a run there.
+    /// The configuration of a run in this context.
     pub(super) fn with(self, chosen: Chosen) -> Configuration {
         Configuration {
             spec: self.spec,

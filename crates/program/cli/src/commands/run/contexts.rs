@@ -21,21 +21,21 @@ use crate::{
     ui,
 };
 
-/// How long the checks of a cluster may take.
+/// The timeout for the checks of a cluster.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Whether the run fits in a cluster.
+/// The fit of a run in a cluster.
 enum Fit {
-    /// It fits now. What could not be checked is in the text.
+    /// The run fits now. The text contains checks that were not possible.
     Now(Box<Chosen>, Option<String>),
-    /// It may start later, for this reason.
+    /// The run may start later, for this reason.
     Later(String),
-    /// It cannot run there, for this reason.
+    /// The run cannot run there, for this reason.
     Never(String),
 }
 
-/// The first context in which the run fits now. If there is none, the first in which it may start
-/// later. Prints why each other context before it is skipped.
+/// Selects the first context in which the run fits now, otherwise the first in which it may start
+/// later. Prints why each context before it is skipped.
 pub(super) async fn pick(
     candidates: Vec<Candidate>,
     inputs: &Inputs,
@@ -76,12 +76,12 @@ pub(super) async fn pick(
         "{} {name}: it may start later there",
         head("context")
     ));
-    // The last selected context is that of hints.
+    // Hints use the context that was selected last.
     let chosen = candidate.choice().await?;
     Ok(candidate.with(chosen))
 }
 
-/// Runs preflight there, without creating anything.
+/// Runs preflight in a context, without creating objects.
 async fn check(candidate: &Candidate, inputs: &Inputs, purpose: Purpose) -> Result<Fit> {
     let checking = async {
         let chosen = candidate.choice().await?;

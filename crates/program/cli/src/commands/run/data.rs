@@ -27,7 +27,7 @@ use crate::{
     ui,
 };
 
-/// How long interrupted work may take to stop. It takes milliseconds, unless a file system hangs.
+/// The time that interrupted work has to stop. It takes milliseconds, unless a file system hangs.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Finds the files of the data.
@@ -85,7 +85,7 @@ pub(super) async fn deliver(
     let delivered = match interrupt.unless(&mut work).await {
         Ok(delivered) => delivered,
         Err(interrupted) => {
-            // An upload ends when it is dropped; complete files stay for the next run.
+            // Dropping an upload ends it. Complete files stay for the next run.
             stop.store(true, Ordering::Relaxed);
             let _ = tokio::time::timeout(Duration::from_secs(1), work).await;
             spinner.end();

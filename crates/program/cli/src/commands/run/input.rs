@@ -96,7 +96,7 @@ pub(super) fn send(cluster: &Cluster, run: &Run) -> JoinHandle<()> {
     })
 }
 
-/// How an interactive session ended.
+/// The end of an interactive session.
 enum Ended {
     /// The session with the task's terminal ended.
     Session,

@@ -48,7 +48,7 @@ pub(super) struct Launch<'a> {
     pub(super) packed: &'a mut PackedRun<'a>,
     /// The plan before the upload.
     pub(super) plan: &'a Plan,
-    /// How to develop, for `longshore dev`.
+    /// The options of `longshore dev`.
     pub(super) develop: Option<Develop>,
 }
 
@@ -90,7 +90,7 @@ impl Launch<'_> {
                     }
                     let (notes, lines) = mpsc::channel(NOTES);
                     let served = forward::serve(cluster.clone(), run.clone(), ports, notes.clone());
-                    // Ended with this function.
+                    // The task ends with this function.
                     let _serving = AbortOnDrop(tokio::spawn(served));
                     let notes = (notes, lines);
                     let code = match develop.zip(packed) {
@@ -134,7 +134,7 @@ impl Launch<'_> {
         for note in &plan.notes {
             ui::warning(note);
         }
-        // Tasks may end, and even be deleted, before the creation of the run is answered.
+        // Tasks may end, and even be deleted, before the response to the creation of the run.
         // `longshore dev` follows its run later.
         let watched = match purpose {
             Purpose::Follow if self.develop.is_none() => {
@@ -203,8 +203,8 @@ async fn follow_run(
     result
 }
 
-/// Fetches the outputs of a run that has ended, or says how. The run's own exit code has
-/// precedence over that of a failed fetch.
+/// Fetches the outputs of a run that has ended, or prints where they are. The run's own exit code
+/// has precedence over the exit code of a failed fetch.
 async fn outputs(
     ended: Result<ExitCode>,
     target: &Target,
@@ -240,7 +240,7 @@ async fn outputs(
 
 /// The outputs of a run that are not fetched.
 enum Kept {
-    /// This number of files, on this machine.
+    /// The number of files on this machine.
     Files(usize),
     /// The files are elsewhere, or may not be complete.
     Unknown,
@@ -296,7 +296,7 @@ async fn fetch(target: &Target, run: &Run, folder: &Path) -> Result<()> {
     fetch_outputs::fetch(run, files, to, false).await
 }
 
-/// When a schedule creates its first run.
+/// Returns the time at which a schedule creates its first run.
 async fn due(cluster: &Cluster, run: &Run) -> String {
     let found = runs::find(cluster, &run.namespace, run.name.as_str()).await;
     let schedule = found.ok().and_then(|found| found.schedule);

@@ -49,17 +49,17 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode> {
     result
 }
 
-/// How `longshore dev` differs from `longshore run`.
+/// The differences between `longshore dev` and `longshore run`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Develop {
-    /// How long the command may take to end after SIGTERM before it is killed.
+    /// The time that the command has to end after SIGTERM before it is killed.
     pub(super) grace: Duration,
-    /// Whether the pods stay after Ctrl-C.
+    /// True if the pods stay after Ctrl-C.
     pub(super) keep: bool,
 }
 
-/// The number of pods of a task that may be lost before the run fails: its command does not end
-/// the task.
+/// The number of pods of a task that may be lost before the run fails. The end of a command does
+/// not end the task.
 const DEV_RETRIES: u32 = 100;
 
 /// Runs the folder; with `develop`, its tasks receive changes.
@@ -143,7 +143,7 @@ fn check_fetch(args: &RunArgs, spec: &RunSpec) -> Result<()> {
     }
 }
 
-/// What a run takes with it.
+/// The code and the data of a run.
 struct Inputs {
     bundle: Option<Bundle>,
     data: Vec<PreparedData>,
@@ -160,7 +160,7 @@ impl Inputs {
 }
 
 /// Packs the code, and chooses one of several contexts. A dry run takes the first, because it
-/// contacts none.
+/// contacts no cluster.
 async fn in_one_of(
     loaded: Loaded,
     args: &RunArgs,
@@ -194,7 +194,7 @@ async fn in_one_of(
 }
 
 impl Develop {
-    /// Lets the tasks receive changes. Refuses runs whose tasks cannot.
+    /// Prepares the tasks for receiving changes. Refuses runs whose tasks cannot receive changes.
     fn prepare(&self, spec: &mut RunSpec, folder: &Path) -> Result<()> {
         let problem = match () {
             () if !spec.code => "the run has no code: leave out --no-code (`code = false`)",
@@ -206,7 +206,7 @@ impl Develop {
             }
             () => {
                 spec.retries = spec.retries.max(DEV_RETRIES);
-                // What the end of a command causes: here, it ends no task.
+                // The settings for a command's end: in `longshore dev`, it does not end the task.
                 spec.restarts = Restarts {
                     checkpoint_dir: spec.restarts.checkpoint_dir.take(),
                     ..Restarts::default()

@@ -22,12 +22,12 @@ use crate::{
     ui,
 };
 
-/// The size from which a folder is announced before packing.
+/// The minimum size of a folder that is announced before packing.
 const LARGE_FOLDER: u64 = 32 * 1024 * 1024;
-/// The size from which the announcement names a file, up to `NAMED` files.
+/// The minimum size of a file that the announcement names, up to `NAMED` files.
 const LARGE_FILE: u64 = 10 * 1024 * 1024;
 const NAMED: usize = 5;
-/// How long to wait for interrupted packing to stop. It takes milliseconds, unless a file system
+/// The time that interrupted packing has to stop. It takes milliseconds, unless a file system
 /// hangs.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -40,7 +40,7 @@ pub(super) fn options(folder: &Path, spec: &RunSpec) -> PackOptions {
     }
 }
 
-/// Packs the folder. After Ctrl-C, no temporary file is left. `lists`: whether to print all
+/// Packs the folder. After Ctrl-C, no temporary file is left. If `lists` is true, prints all
 /// excluded files, one per line.
 pub(super) async fn pack(
     folder: &Path,
@@ -104,7 +104,7 @@ fn home_folder(folder: &Path) -> Option<String> {
 
 fn not_packed(error: &BundleError) -> Error {
     match error {
-        // There is no problem with the folder.
+        // A write error is not a problem with the folder.
         BundleError::Write(_) => Error::from_source(Kind::NotStarted, error),
         BundleError::Several { problems, more } => {
             let count = problems.len() + more;
@@ -160,7 +160,7 @@ pub(in super::super) fn summary(report: &Report, packed: Option<u64>, lists: boo
     if lists {
         return format!("{text}; excluded:\n  {}", paths.join("\n  "));
     }
-    // Never left unsaid, because programs could refer to them.
+    // These are always printed, because programs could refer to them.
     let examples = &report.left_out_examples;
     let environments = report.environments.iter();
     let environments = environments.filter(|path| !examples.contains(path));

@@ -1,4 +1,4 @@
-//! The parts of the calling shell's environment that `run` uses: variables by name, environment
+//! The parts of the invoking shell's environment that `run` uses: variables by name, environment
 //! files, and the environment of tasks on this machine.
 
 use std::{ffi::OsString, path::Path};
@@ -18,7 +18,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The `--env` flags. Names alone get their value from this shell.
+/// The `--env` flags. Names without a value get it from this shell.
 pub(super) fn passed_through(flags: &[String]) -> Result<Vec<String>> {
     config::pass_through(flags, variable).map_err(|error| refused(&error))
 }

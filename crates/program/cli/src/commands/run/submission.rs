@@ -18,7 +18,7 @@ use crate::{
     ui,
 };
 
-/// How long to wait for a pending submission after an interrupt.
+/// The time to wait for a pending submission after an interrupt.
 const SUBMISSION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs preflight and rejects a plan with problems.
@@ -34,7 +34,7 @@ pub(in super::super) async fn check(
     refuse(&report.refusals)
 }
 
-/// Submits the plan. After Ctrl-C, none of its objects is left.
+/// Submits the plan. After Ctrl-C, its objects are removed.
 pub(in super::super) async fn start(
     cluster: &Cluster,
     plan: &Plan,

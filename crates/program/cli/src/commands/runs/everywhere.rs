@@ -21,10 +21,10 @@ use crate::{
     ui,
 };
 
-/// How long a cluster may take to answer.
+/// The timeout for the response of a cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The runs of a context, or why they are not known.
+/// The runs of a context, or the reason why they are not known.
 type Answer = (String, Result<Known>);
 
 /// The runs of a context that match, and the user's name in its cluster.

@@ -30,7 +30,8 @@ use crate::{
 
 /// Changes within this time are printed together.
 const SETTLE: Duration = Duration::from_millis(100);
-/// How long the search for webhooks that are not called may take, and how many are named.
+/// The timeout of the search for webhooks that are not called, and the maximum number of reported
+/// webhooks.
 const WEBHOOK_TIMEOUT: Duration = Duration::from_secs(10);
 const NAMED_WEBHOOKS: usize = 5;
 /// The maximum length of a note in the table, in characters.
@@ -363,7 +364,7 @@ fn same(one: &RunSummary, other: &RunSummary) -> bool {
     one.run.name == other.run.name && one.run.namespace == other.run.namespace
 }
 
-/// Whether a row has not changed.
+/// Returns true if a row has not changed.
 fn is_shown(run: &RunSummary, shown: &[RunSummary]) -> bool {
     shown.iter().any(|old| old == run)
 }
@@ -489,7 +490,7 @@ fn pairs(pairs: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// The begin of the first line of a note, or `-`.
+/// The beginning of the first line of a note, or `-`.
 fn short_note(note: Option<&str>) -> String {
     let Some(line) = note.and_then(|note| note.lines().next()) else {
         return "-".to_owned();

@@ -120,15 +120,15 @@ pub(crate) async fn top(args: TopArgs) -> Result<ExitCode> {
     result.map(|()| ExitCode::SUCCESS)
 }
 
-/// What a run uses.
+/// The measured usage of a run.
 struct Measured {
     run: Run,
     state: RunState,
     usage: RunUsage,
 }
 
-/// The names of the runs that the words select, if there are words. They stay the same while the
-/// table is refreshed.
+/// Returns the names of the runs that the words select; `None` without words. The names stay the
+/// same while the table is refreshed.
 async fn select(cluster: &Cluster, args: &TopArgs) -> Result<Option<Vec<String>>> {
     if args.runs.is_empty() {
         return Ok(None);
@@ -142,7 +142,7 @@ async fn select(cluster: &Cluster, args: &TopArgs) -> Result<Option<Vec<String>>
     ))
 }
 
-/// The runs with these names as they are now, or else the active runs.
+/// The current state of the runs with these names, or of all active runs.
 async fn find(
     cluster: &Cluster,
     args: &TopArgs,
@@ -201,7 +201,7 @@ async fn measure(
     Ok(measuring.buffered(READERS).collect().await)
 }
 
-/// The rows: tasks of the named runs, or runs.
+/// The rows: one per task for named runs, otherwise one per run.
 fn rows(measured: &[Measured], args: &TopArgs) -> Vec<Row> {
     let are_several = several_runs::are_several(&args.runs);
     let of_run = |run: &Measured| {
@@ -251,7 +251,7 @@ async fn once(cluster: &Cluster, args: &TopArgs) -> Result<()> {
         .filter_map(|(name, result)| failures.take(name, result))
         .collect();
     let failed = failures.result();
-    // A single name has no output beside its error.
+    // If the only named run fails, only its error is printed.
     if failed.is_err() && measured.is_empty() && !several_runs::are_several(&args.runs) {
         return failed;
     }

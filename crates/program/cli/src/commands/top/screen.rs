@@ -1,4 +1,4 @@
-//! Draws lines over those that were drawn before.
+//! Draws lines over the lines that were drawn before.
 
 use longshore::launcher::terminal_text::escaped;
 
@@ -11,7 +11,7 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    /// Replaces the lines. What does not fit the terminal is left out.
+    /// Replaces the lines. Text that does not fit the terminal is omitted.
     pub(super) fn draw(&mut self, lines: &[String]) {
         let text = frame(self.drawn, lines, ui::progress_size());
         self.drawn = lines.len().min(room(ui::progress_size().1));
@@ -29,7 +29,7 @@ fn frame(drawn: usize, lines: &[String], (columns, rows): (usize, usize)) -> Str
     let room = room(rows);
     let mut text = match drawn {
         0 => String::new(),
-        // To the first line, and erase all below.
+        // Moves to the first line, and erases everything below.
         drawn => format!("\x1b[{drawn}A\r\x1b[J"),
     };
     let fits = lines.len() <= room;

@@ -81,7 +81,7 @@ async fn reconcile(cluster: &Cluster, set: &Item<Any>) -> Result<(), Error> {
             job.meta().labels.get(RESTARTS).map(String::as_str) != Some(&*restarts.to_string())
         };
         match current {
-            // Of the attempt before. It is created again when it is gone.
+            // A Job of the previous attempt. It is created again after its deletion.
             Some(job) if is_old(&job) && job.meta().deletion_timestamp.is_some() => {}
             Some(job) if is_old(&job) => {
                 let options = DeleteOptions {

@@ -150,7 +150,7 @@ fn a_context_whose_queue_has_no_quota_left_is_skipped() {
     assert_eq!(runs[0]["state"], "succeeded", "{runs}");
     assert_eq!(runs[0]["namespace"], second.name.as_str(), "{runs}");
 
-    // A run that waits is before the next.
+    // A pending run is ahead of the next one in the queue.
     let start = ["run", "--context", "first", "--cpu", "800m"];
     let waits = first.machine.longshore(&[&start[..], &long].concat());
     let waits = waits.expect(0).out.trim().to_owned();
