@@ -1,8 +1,8 @@
 //! Awaitables of asyncio for work on the threads of the runtime.
 //!
 //! CPython ends a thread that waits for the interpreter's lock while the interpreter exits, in the
-//! middle of the code that it runs. So threads of the runtime take the lock only with
-//! [`attached`]: the exit waits for those that have it, and no other gets it.
+//! middle of the code that it runs. So threads of the runtime take the lock only with [`attached`]:
+//! the exit waits for threads that have the lock, and no other thread gets it.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -31,7 +31,7 @@ const LONGEST_EXIT: Duration = Duration::from_secs(5);
 /// The number of threads of the runtime that have or wait for the interpreter's lock.
 static ATTACHED: AtomicUsize = AtomicUsize::new(0);
 static EXITING: AtomicBool = AtomicBool::new(false);
-/// The thread that exits.
+/// The thread that runs the exit of the interpreter.
 static EXIT_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// Runs work on the shared runtime. Not generic: the code of the runtime is compiled once.
@@ -87,7 +87,7 @@ fn settle_later(py: Python<'_>, event_loop: &Py<PyAny>, future: &Py<PyAny>, made
         Ok::<_, PyErr>(wrap_pyfunction!(settle, py)?.into_any().unbind())
     });
     if let Ok(settle) = settle {
-        // Fails if the loop is closed: then nothing waits for the future.
+        // Fails if the loop is closed, because nothing waits for the future.
         let _ = event_loop.call_method1(
             py,
             intern!(py, "call_soon_threadsafe"),
@@ -99,8 +99,8 @@ fn settle_later(py: Python<'_>, event_loop: &Py<PyAny>, future: &Py<PyAny>, made
 /// Sets the result of a future that is not cancelled.
 #[pyfunction]
 fn settle(future: &Bound<'_, PyAny>, method: &str, value: Bound<'_, PyAny>) -> PyResult<()> {
-    // The thread that has scheduled this may still wait for the lock, to return. No later function
-    // of the exit waits for it.
+    // The thread that has scheduled this function may still wait for the lock, to return. No later
+    // function of the exit waits for that thread.
     if EXIT_THREAD.get() == Some(&thread::current().id()) {
         wait_for_others(future.py());
     }

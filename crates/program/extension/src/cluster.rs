@@ -308,7 +308,7 @@ impl Cluster {
 /// A longer name is rejected without comparing it with the names of all kinds.
 const MAX_KIND: usize = 512;
 
-/// What to create or apply.
+/// The objects to create or apply.
 enum Data {
     Yaml(String),
     Object(Value),
@@ -323,7 +323,7 @@ impl Data {
     }
 }
 
-/// What was created or applied.
+/// The objects that were created or applied.
 enum Made {
     One(longshore::Item<Any>),
     List(Vec<longshore::Item<Any>>),

@@ -1,4 +1,4 @@
-//! How objects are deleted.
+//! Arguments for the deletion of objects.
 
 use longshore::client::{self, Propagation};
 use pyo3::prelude::*;

@@ -165,7 +165,7 @@ fn of_outputs(error: &RunOutputsError) -> &'static str {
     }
 }
 
-/// As [`raised`], for `map_err`.
+/// Like [`raised`], for `map_err`.
 pub(crate) fn raise<E: Into<Failure>>(py: Python<'_>) -> impl Fn(E) -> PyErr {
     move |error| raised(py, error.into())
 }

@@ -9,7 +9,7 @@ use crate::{
     wait::wait,
 };
 
-/// How the methods of an object return what they wait for.
+/// The interface of an object's methods: blocking, or with awaitables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Face {
     Blocking,
@@ -26,7 +26,7 @@ impl Face {
         }
     }
 
-    /// Returns the converted result of a future, or an awaitable of it.
+    /// Returns the converted result of a future, or an awaitable with the result.
     pub(crate) fn run<'py, T, E>(
         self,
         py: Python<'py>,
@@ -54,7 +54,7 @@ impl Face {
         awaitable(py, work)
     }
 
-    /// As [`Face::run`], for a future without a result.
+    /// Like [`Face::run`], for a future without a result.
     pub(crate) fn done<E: Into<Failure> + Send + 'static>(
         self,
         py: Python<'_>,
@@ -100,7 +100,7 @@ impl Ready {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        // A tuple as the value would be taken for the arguments of the exception.
+        // A tuple, because a value would become the arguments of the exception.
         Err(PyStopIteration::new_err((self.value.clone_ref(py),)))
     }
 }

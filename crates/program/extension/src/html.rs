@@ -1,4 +1,4 @@
-//! Tables for notebooks. Objects may contain untrusted text, so all of it is escaped.
+//! Tables for notebooks. Objects may contain untrusted text, so all text is escaped.
 
 use longshore::client::Table;
 use serde_json::Value;

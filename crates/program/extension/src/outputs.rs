@@ -37,7 +37,7 @@ pub(crate) fn remember(kubeconfig: &Path, outputs: &LocalOutputs) {
     known.insert(absolute(kubeconfig), outputs.clone());
 }
 
-/// The outputs of the cluster of this machine to which a kubeconfig belongs, if it is one.
+/// Returns the outputs of this machine's cluster, if the kubeconfig belongs to it.
 pub(crate) fn of_kubeconfig(py: Python<'_>, kubeconfig: &Path) -> Option<LocalOutputs> {
     let path = absolute(kubeconfig);
     let known = IN_PROCESS.lock().unwrap_or_else(|error| error.into_inner());
@@ -75,8 +75,8 @@ impl CollectFiles for TaskOutputs {
     }
 
     fn collect(&self, pod: &EndedPod<'_>) {
-        // Set before pods are created, or, if a folder has pods of an earlier cluster, before the
-        // start.
+        // The folder is set before pods are created or, if it has pods of an earlier cluster,
+        // before the start.
         if let Some(outputs) = self.0.get() {
             run_outputs::keep_ended(outputs, pod.metadata, pod.volumes, Timestamp::now());
         }
@@ -90,7 +90,7 @@ pub(crate) struct TaskFiles {
     /// The folder with its files, if they were fetched.
     folder: Option<PathBuf>,
     manifest: Manifest,
-    /// The matching files that are not among them, each in a sentence.
+    /// The matching files that are not among the outputs, each in a sentence.
     left_out: Vec<String>,
 }
 
@@ -131,15 +131,15 @@ pub(crate) async fn outputs(
                 manifest,
             });
         }
-        // The others are fetched before it is reported.
+        // The other files are fetched before the error is reported.
         match files.damaged.pop() {
             Some(error) => Err(error),
             None => Ok((tasks, files.problems())),
         }
     });
-    // It ends with a result, unless the runtime ends.
+    // The task ends with a result, unless the runtime ends.
     let (mut tasks, problems) = fetching.await.map_err(|_| longshore::Error::Closed)??;
-    // What is missing belongs to no file.
+    // Missing outputs that belong to no file are reported with the first task.
     if let Some(first) = tasks.first_mut() {
         first.left_out.extend(problems);
     }
@@ -159,7 +159,7 @@ pub(crate) async fn remove(
             .unwrap_or_default(),
     };
     runs::remove(&cluster, &run).await?;
-    // Those in a claim stay: only the command starts pods that mount it.
+    // Outputs in a claim stay: only the command starts pods that mount it.
     for place in places {
         if let OutputsPlace::Store(_) = place {
             let open = async |_| Err(OutputsError::NotKept);

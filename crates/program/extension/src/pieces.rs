@@ -1,4 +1,4 @@
-//! What arrives piece by piece, for those who take single pieces.
+//! Results that arrive piece by piece, for consumers of single pieces.
 
 use std::{
     collections::VecDeque,
@@ -30,13 +30,13 @@ type Next<T> = Result<T, Error>;
 pub(crate) struct Pieces<T> {
     /// `None` after it was closed.
     batches: Mutex<Option<BoxStream<'static, Vec<Next<T>>>>>,
-    /// What has arrived.
+    /// The pieces that have arrived.
     here: StdMutex<VecDeque<Next<T>>>,
-    /// Whether it was closed; wakes those who wait.
+    /// True after the stream was closed; wakes the tasks that wait.
     closed: watch::Sender<bool>,
 }
 
-/// What a wait for a piece returned.
+/// The outcome of a wait for a piece.
 pub(crate) enum Outcome<T> {
     Piece(T),
     End,
@@ -49,10 +49,10 @@ impl<T: Send + 'static> Pieces<T> {
         Self::of(pieces.ready_chunks(AT_ONCE))
     }
 
-    /// The pieces of a stream that a task reads ahead, up to a thousand pieces and a few
-    /// megabytes; `size` returns the bytes of a piece. If one piece after the other were wanted
-    /// from a connection, the threads of the reader and of the connection would wait for each
-    /// other each time. Must be called in the runtime.
+    /// The pieces of a stream that a task reads ahead, up to a thousand pieces and a few megabytes;
+    /// `size` returns the bytes of a piece. If pieces were read from a connection one by one, the
+    /// threads of the reader and of the connection would wait for each other each time. Must be
+    /// called in the runtime.
     pub(crate) fn ahead(
         pieces: impl Stream<Item = Next<T>> + Send + 'static,
         size: fn(&T) -> usize,
@@ -129,13 +129,14 @@ impl<T: Send + 'static> Pieces<T> {
         next.map_or(Ok(Outcome::End), |piece| piece.map(Outcome::Piece))
     }
 
-    /// Ends the pieces, also for those who wait.
+    /// Ends the pieces, also for tasks that wait.
     pub(crate) fn close(&self) {
         self.closed.send_replace(true);
         self.disconnect();
     }
 
-    /// Closes the connection, unless another task waits for a piece: it then does.
+    /// Closes the connection, unless another task waits for a piece. In this case, that task closes
+    /// it.
     fn disconnect(&self) {
         if let Ok(mut batches) = self.batches.try_lock() {
             *batches = None;
@@ -162,7 +163,7 @@ async fn batch<T>(
             }
             None if !waited => {
                 waited = true;
-                // The task of the connection can deliver what has arrived.
+                // The task of the connection can deliver pieces that have arrived.
                 yield_now().await;
             }
             None | Some(None) => break,

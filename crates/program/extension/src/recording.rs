@@ -19,7 +19,7 @@ pub(crate) struct Replay {
     kubeconfig: PathBuf,
 }
 
-/// A running server, or what a stopped one has served.
+/// A running server, or the report of a stopped one.
 enum State {
     Running(Inner),
     Stopped(Report),
@@ -128,7 +128,7 @@ impl Replay {
             Ok(state) if matches!(*state, State::Stopped(_)) => ", stopped",
             _ => "",
         };
-        // Without the path, which other users must not know.
+        // Omits the path, which other users must not know.
         let end = self.url.rfind('/').unwrap_or(self.url.len());
         format!(
             "<Replay at {}{state}>",

@@ -60,7 +60,7 @@ pub(crate) struct Run {
 /// True if a run may be changed.
 #[derive(Debug, Clone)]
 pub(crate) enum Allowed {
-    /// This process has launched it, or its caller wants to change runs of all users.
+    /// This process has launched the run, or the user selected runs of all users.
     Always,
     /// If this is the current user.
     IfOwn(Option<Owner>),
@@ -83,7 +83,7 @@ impl Allowed {
     }
 }
 
-/// What overrides a folder's `longshore.toml`. Its keys, but for those of [`Flags`].
+/// The settings that override a folder's `longshore.toml`: its keys, except the keys of [`Flags`].
 fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     let mut json = to_json(options)?;
     if let Value::Object(fields) = &mut json {
@@ -111,7 +111,7 @@ fn flags(options: &Bound<'_, PyDict>, mut flags: Flags) -> PyResult<Flags> {
     Ok(flags)
 }
 
-/// What to use instead of a key of `longshore.toml` that a call does not apply.
+/// Returns a hint if a call has a key of `longshore.toml` that it does not apply.
 fn unused(settings: &Settings) -> Option<String> {
     let unused = [
         (

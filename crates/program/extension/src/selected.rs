@@ -1,4 +1,4 @@
-//! The cluster that calls without a cluster use.
+//! The cluster for calls without a cluster.
 
 use std::path::PathBuf;
 

@@ -48,7 +48,7 @@ fn members(tasks: &Bound<'_, PyAny>) -> PyResult<Value> {
         let mut members = Map::new();
         for pair in mapping.items()?.iter() {
             let (index, address): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
-            // Otherwise, "1" and 1 would be the same index.
+            // Without this check, "1" and 1 would be the same index.
             let index = match index.extract::<i64>() {
                 Ok(number) => number.to_string(),
                 Err(_) => index.repr()?.to_string(),

@@ -1,4 +1,4 @@
-//! Iterators over what arrives piece by piece: the items of a list, the lines of a log, the
+//! Iterators over results that arrive piece by piece: the items of a list, the lines of a log, the
 //! changes of a cache.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{
     wait::{limit, wait},
 };
 
-/// One element.
+/// An element of a stream.
 pub(crate) enum Piece {
     Item(longshore::Item<Any>),
     Line(String),

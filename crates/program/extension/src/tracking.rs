@@ -1,4 +1,4 @@
-//! What runs use, and their tags, notes and differences.
+//! The usage of runs, and their tags, notes and differences.
 
 use longshore::{
     Cluster as Connection, Error,
@@ -48,7 +48,7 @@ pub(crate) async fn summary(cluster: Connection, run: Inner) -> Result<Value, Fa
     Ok(find(&cluster, &run).await?.to_json())
 }
 
-/// What the tasks of a run use, as `longshore top --output json` prints it.
+/// The usage of a run's tasks, as `longshore top --output json` prints it.
 pub(crate) async fn used(cluster: Connection, run: Inner, series: bool) -> Result<Value, Error> {
     let detail = match series {
         true => Detail::Series,
@@ -59,7 +59,7 @@ pub(crate) async fn used(cluster: Connection, run: Inner, series: bool) -> Resul
     Ok(json!({"tasks": tasks, "unseen": usage.unseen}))
 }
 
-/// What differs between two runs.
+/// The differences between two runs.
 pub(crate) async fn compared(
     cluster: Connection,
     kept: Option<LocalOutputs>,

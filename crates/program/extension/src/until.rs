@@ -1,4 +1,4 @@
-//! What a wait waits for.
+//! Conditions to wait for.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -45,7 +45,7 @@ impl<'py> FromPyObject<'_, 'py> for Until {
     }
 }
 
-/// Long enough for every wait.
+/// A duration that is long enough for every wait.
 const FOR_EVER: Duration = Duration::from_secs(1 << 32);
 
 /// Waits until an object fulfils a condition. Returns the object, or `None` when it is

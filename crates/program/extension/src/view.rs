@@ -23,7 +23,7 @@ use crate::{
     wait::{limit, wait},
 };
 
-/// An object of the view, or an awaitable of it.
+/// Returns an object of the view, or an awaitable with it.
 macro_rules! item {
     ($self:ident, $py:ident, |$view:ident| $future:expr) => {{
         let (face, $view) = ($self.face, $self.inner.clone());
@@ -33,10 +33,11 @@ macro_rules! item {
     }};
 }
 
-/// How many objects from the first one a position or slice needs; `None` for all.
+/// Returns the number of objects, counted from the first one, that a position or slice needs;
+/// `None` for all.
 fn needed(position: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     if let Ok(slice) = position.cast::<PySlice>() {
-        // A part that is no position, or beyond all positions, is left to the list.
+        // Parts that are invalid positions, or beyond all positions, are left to the list.
         let part = |name| -> PyResult<Option<isize>> {
             Ok(slice.getattr(name)?.extract().unwrap_or(Some(-1)))
         };
@@ -47,7 +48,7 @@ fn needed(position: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
             .and_then(|stop| usize::try_from(stop).ok()));
     }
     if position.is_instance_of::<PyInt>() && position.extract::<isize>().is_err() {
-        // No list is so long.
+        // A list cannot be that long.
         return Ok(Some(0));
     }
     let Ok(position) = position.extract::<isize>() else {

@@ -71,7 +71,7 @@ fn complete(
     }
 }
 
-/// Limits the time of a future. `what` tells what has not happened by then.
+/// Limits the time of a future. `what` describes the missing event in the error.
 pub(crate) async fn within<T, E: Into<Failure>>(
     limit: Option<Duration>,
     what: impl FnOnce() -> String + Send,

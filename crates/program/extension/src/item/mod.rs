@@ -1,4 +1,4 @@
-//! One object, as it was at one version, and watches of objects.
+//! An object at one version, and watches of objects.
 
 mod pod;
 mod watch;
@@ -42,7 +42,7 @@ pub(crate) fn patch(kind: &str, body: Value) -> PyResult<Patch> {
     })
 }
 
-/// The item's new version, or an awaitable of it.
+/// Returns the item's new version, or an awaitable with it.
 macro_rules! item {
     ($self:ident, $py:ident, |$item:ident| $future:expr) => {{
         let (face, $item) = ($self.face, $self.inner.clone());

@@ -1,4 +1,4 @@
-//! What only pods have: logs, commands in containers, ports, files, evictions.
+//! Methods of pods: logs, commands in containers, ports, files, evictions.
 
 use std::{collections::VecDeque, path::PathBuf, sync::Arc};
 
@@ -123,7 +123,7 @@ impl Item {
             let (stdin, stdout, stderr) = streams;
             let write = async {
                 if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                    // A command that reads no input ends before.
+                    // A command that does not read its input ends before.
                     let _ = stdin.write_all(&input).await;
                     let _ = stdin.shutdown().await;
                 }
@@ -310,7 +310,7 @@ pub(crate) struct Session {
     stdout: Arc<Mutex<Option<Reader>>>,
     stderr: Arc<Mutex<Option<Reader>>>,
     inner: Arc<Mutex<Option<Inner>>>,
-    /// The end of the process, once it is waited for.
+    /// The end of the process, after a wait for it.
     ended: Arc<Mutex<Option<Ended>>>,
 }
 
@@ -444,7 +444,7 @@ impl Session {
     }
 }
 
-/// How many failed connections a forwarded port remembers.
+/// The maximum number of failed connections that a forwarded port remembers.
 const MAX_PROBLEMS: usize = 100;
 
 /// A port of this machine that leads to a port of a pod.
