@@ -142,8 +142,8 @@ files! {
     test_zenml,
 }
 
-/// The tests of the library `kube` 0.10 with the package in its place. The server is `stub`,
-/// the library's own, or `embedded`.
+/// The tests of the library `kube` 0.10, with this package instead of the library. The server is
+/// `stub`, the library's own, or `embedded`.
 fn kube(server: &str) {
     let sdist = env::var_os("LONGSHORE_TEST_KUBE").unwrap_or_default();
     if sdist.is_empty() {
