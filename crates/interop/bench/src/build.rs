@@ -1,5 +1,5 @@
-//! Measures how long a user's program with Longshore takes to compile, beside one with kube-rs,
-//! and how many crates each compiles.
+//! Measures the time to compile a user's program with Longshore and one with kube-rs, and the
+//! number of crates that each compiles.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use crate::report::{Failure, Report, median, ratio};
 /// Features of `longshore`, each measured alone. The empty one is the client.
 const FEATURES: [&str; 6] = ["", "exec", "metrics", "resolver", "launcher", "embedded"];
 
-/// What a program with kube-rs needs for the same objects and connections.
+/// The dependencies of a program with kube-rs for the same objects and connections.
 const KUBE_RS: &str = r#"
 kube-client = { version = "5", default-features = false, features = ["client", "rustls-tls", "ring", "oidc", "http-proxy", "socks5"] }
 k8s-openapi = { version = "0.29", features = ["v1_37"] }
@@ -51,7 +51,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A program with these dependencies, in a folder of its own.
+/// A program with these dependencies, in its own folder.
 struct Program(tempfile::TempDir);
 
 impl Program {
@@ -70,7 +70,7 @@ impl Program {
         // The versions that Longshore is tested with.
         fs::copy(repository().join("Cargo.lock"), path.join("Cargo.lock"))?;
         let program = Self(folder);
-        // Not part of the time.
+        // This is not included in the measured time.
         program.cargo(&["fetch"])?;
         Ok(program)
     }
@@ -92,7 +92,7 @@ impl Program {
         self.0.path().join("target")
     }
 
-    /// How many crates the program compiles, without itself.
+    /// Returns the number of crates that the program compiles, excluding itself.
     fn crates(&self) -> Result<usize, Failure> {
         let format = ["tree", "--edges", "normal,build", "--prefix", "none"];
         let tree = self.cargo(&format)?;
@@ -103,7 +103,7 @@ impl Program {
         Ok(names.len() - 1)
     }
 
-    /// How long a debug build takes, from an empty target folder.
+    /// Returns the time of a debug build from an empty target folder.
     fn build(&self) -> Result<Duration, Failure> {
         let time = median(1, || self.cargo(&["build", "--offline"]).map(drop))?;
         fs::remove_dir_all(self.target())?;

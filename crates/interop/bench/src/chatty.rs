@@ -1,4 +1,4 @@
-//! One client follows 200 pods that all write logs at the same time.
+//! A client follows 200 pods that all write logs at the same time.
 
 use std::{
     collections::BTreeMap,

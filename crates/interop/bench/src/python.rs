@@ -44,7 +44,7 @@ struct Figures {
     watch: f64,
     /// Requests per second for one object, one after the other.
     get: f64,
-    /// As `get`, with 64 requests in flight.
+    /// Like `get`, but with 64 requests in flight.
     get64: f64,
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn run(report: &mut Report, runs: usize, count: usize) -> Resul
     let measure = |name: &str| measure(&python, &package, name, &kubeconfig, count, runs);
     let mut measured = Vec::new();
     for name in OURS.into_iter().chain(OTHERS) {
-        // Only this task waits, and the server has threads of its own.
+        // Only this task waits, and the server has its own threads.
         let figures = tokio::task::block_in_place(|| measure(name))?;
         show(report, name, figures);
         measured.push((name, figures));
@@ -116,7 +116,7 @@ fn show(report: &mut Report, name: &str, figures: Figures) {
     report.figure(name, line, "");
 }
 
-/// The best of ours beside the best of the others.
+/// Compares our best result with the best result of the others.
 fn compare(report: &mut Report, measured: &[(&str, Figures)]) {
     let (ours, others): (Vec<_>, Vec<_>) =
         (measured.iter()).partition(|(name, _)| OURS.contains(name));

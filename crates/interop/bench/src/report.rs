@@ -40,7 +40,7 @@ pub(crate) fn median(
     Ok(middle(&times))
 }
 
-/// As [`median`], for asynchronous work.
+/// Like [`median`], for asynchronous work.
 pub(crate) async fn median_async(
     runs: usize,
     mut work: impl AsyncFnMut() -> Result<(), Failure>,

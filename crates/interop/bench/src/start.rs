@@ -19,7 +19,7 @@ const OBJECTS: usize = 1_000;
 /// The time after which a cluster without clients is idle.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// How long the first pod may take.
+/// The timeout for the first pod.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Starts clusters in this process, and as a background process.

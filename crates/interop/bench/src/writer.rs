@@ -1,4 +1,4 @@
-//! Measures how long one request can delay the writes of other clients: sends large and
+//! Measures the delay that one request can cause for writes of other clients: sends large and
 //! hostile requests one after the other, and small writes concurrently.
 
 use std::{

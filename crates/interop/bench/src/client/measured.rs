@@ -1,8 +1,8 @@
-//! What is measured, and the figures of one measurement.
+//! The measured jobs, and the figures of one measurement.
 
 use serde::{Deserialize, Serialize};
 
-/// What is measured.
+/// A measured job.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Job {
     Decode,

@@ -178,7 +178,7 @@ fn goal(who: Contender, goal: &str) -> &str {
     if who == Ours { goal } else { "" }
 }
 
-/// How much faster Longshore is than this contender.
+/// Compares Longshore's speed with this contender's.
 fn against(found: &[(Contender, Measured)], this: &Measured) -> String {
     match found.first() {
         Some((Ours, ours)) if ours.seconds < this.seconds => {

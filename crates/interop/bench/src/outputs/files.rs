@@ -1,5 +1,5 @@
-//! The files that a task leaves: half of them small, as logs and metrics, the others larger, as
-//! parts of checkpoints.
+//! The files that a task writes: one half is small, like logs and metrics, the other half is
+//! larger, like parts of checkpoints.
 
 use std::{fmt, fs, io::Write as _, path::Path};
 
@@ -61,7 +61,7 @@ impl Files {
         Ok(())
     }
 
-    /// Fails unless a folder has all of them.
+    /// Fails unless a folder has all files.
     pub(super) fn check(&self, folder: &Path) -> Result<(), Failure> {
         let mut found = (0, 0);
         for inner in fs::read_dir(folder)? {

@@ -23,9 +23,9 @@ use crate::{
 /// The times of one run, or of another program with the same files.
 #[derive(Default)]
 struct Times {
-    /// From the end of the command until the files are kept.
+    /// The time from the end of the command until the files are kept.
     kept: Vec<Duration>,
-    /// Until the kept files are in a folder.
+    /// The time until the kept files are in a folder.
     fetched: Vec<Duration>,
 }
 
@@ -72,7 +72,7 @@ fn kept_by_the_cluster(source: &Path, files: &Files, times: &mut Times) -> Resul
     of_a_run(&instance, &[], &[], source, files, times)
 }
 
-/// A run with a store: the embedded cluster is used as any other.
+/// A run with a store: the embedded cluster is used like any other cluster.
 fn kept_in_the_store(
     store: &S3,
     source: &Path,

@@ -63,7 +63,7 @@ impl Rclone {
         let mut command = Command::new("rclone");
         command
             .args(["copy", "--transfers", TRANSFERS, "--checkers", TRANSFERS])
-            // No configuration of the user.
+            // Ignores the user's configuration.
             .args(["--config", "/dev/null"])
             .args(ends)
             // The store has no TLS, and rclone's own transport refuses this variable.

@@ -27,9 +27,9 @@ use crate::{
 };
 
 const TASKS: usize = 200;
-/// Lines of all tasks, about 60 bytes each: with them, the page keeps all lines.
+/// The lines of all tasks, about 60 bytes each. The page keeps all of these lines.
 const LINES: usize = 1_000_000;
-/// The rate at which people shall be able to follow.
+/// The rate at which users must be able to follow.
 const PER_SECOND: usize = 50_000;
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 const TIMEOUT: Duration = Duration::from_secs(900);
@@ -58,12 +58,12 @@ impl Drop for Served {
     }
 }
 
-/// How fast the tasks write.
+/// The speed at which tasks write.
 #[derive(Clone, Copy)]
 enum Pace {
-    /// Each as fast as it can: together they use the whole machine.
+    /// Each task writes as fast as it can: together they use the whole machine.
     Unlimited,
-    /// This many lines per second together.
+    /// The number of lines per second of all tasks together.
     Lines(usize),
 }
 
@@ -191,7 +191,7 @@ fn until(browser: &Driver, script: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ends the recording; the median and the 99th percentile.
+/// Ends the recording. Returns the median and the 99th percentile.
 fn frames(browser: &Driver) -> Result<String, Failure> {
     let times: Vec<f64> = serde_json::from_value(browser.script(STOP))?;
     let mut times = times;

@@ -1,4 +1,4 @@
-//! What the tasks run: this program, as a writer of lines.
+//! The tasks' program: this program, as a writer of lines.
 
 use std::{
     fmt::Write as _,
@@ -12,7 +12,7 @@ use crate::report::Failure;
 
 /// The first argument of the program in a task.
 pub(crate) const TASK: &str = "write-lines";
-/// How often a task writes.
+/// The interval between a task's writes.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Waits for a file, and writes lines. The arguments are the path of the file, the number of

@@ -1,4 +1,4 @@
-//! Acts as the agents of nodes: keeps the nodes ready, and reports pods as ready or gone.
+//! Acts as the agents of nodes: keeps the nodes ready, and reports pods as ready or deleted.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
 
 const NODES: usize = 8;
 const RENEWAL: Duration = Duration::from_secs(10);
-/// How long to wait after a request that failed.
+/// The pause after a request that failed.
 const RETRY: Duration = Duration::from_millis(100);
 const PODS: &str = "/api/v1/namespaces/default/pods";
-/// How many requests are sent at a time.
+/// The number of concurrent requests.
 const CONCURRENCY: usize = 32;
 
 /// Dropping this stops the agents.
@@ -103,7 +103,7 @@ async fn renew(client: Client, names: Vec<String>, started: tokio::sync::oneshot
     }
 }
 
-/// What an agent does with a pod.
+/// The request of an agent for a pod.
 enum Step {
     Ready(String),
     Delete(String),
@@ -127,7 +127,7 @@ async fn report(client: Client) {
         });
     }
     let (mut ready, mut deleted) = (HashSet::new(), HashSet::new());
-    // A server may end a watch at any time, for example that of a slow client. Another begins with
+    // A server may end a watch at any time, for example a slow client's. The next watch begins with
     // all pods.
     let mut watch = None;
     loop {
@@ -157,7 +157,7 @@ async fn report(client: Client) {
     }
 }
 
-/// Returns whether the step is done. A pod that is gone needs no more steps.
+/// Returns true if the step is done. A deleted pod needs no further steps.
 async fn act(client: &Client, step: &Step) -> bool {
     let answer = match step {
         Step::Ready(name) => {

@@ -1,6 +1,6 @@
 //! Rolls Deployments out on the embedded cluster and on Kubernetes. The benchmark acts as the
-//! nodes' agents: it reports each pod as ready as soon as it is scheduled, so that the control
-//! plane is measured, not processes.
+//! nodes' agents: it reports each pod as ready as soon as it is scheduled, so that only the control
+//! plane is measured, and no processes.
 
 mod agents;
 
@@ -16,7 +16,7 @@ use crate::{
     server::{JSON, MERGE, Peer, Watch, send},
 };
 
-/// How many Deployments are created, each with [`REPLICAS`] pods.
+/// The number of Deployments that are created, each with [`REPLICAS`] pods.
 const DEPLOYMENTS: usize = 1000;
 const REPLICAS: usize = 3;
 /// The pods of the Deployment whose template changes.
@@ -47,7 +47,7 @@ const ROWS: [Row; 4] = [
     ("the control plane's processor time", |f| f.rollout_cost),
 ];
 
-/// Measures both and compares them.
+/// Measures both control planes and compares them.
 pub(crate) async fn run(report: &mut Report) -> Result<(), Failure> {
     let ours = measure(Peer::ours()).await?;
     for (what, figure) in ROWS {

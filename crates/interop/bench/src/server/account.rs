@@ -1,4 +1,4 @@
-//! A service account that may create pods because of a role, in a namespace of its own.
+//! A service account that may create pods because of a role, in its own namespace.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) async fn token(client: &Client) -> Result<String, Failure> {
     .await?;
     let accounts = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts");
     post(&accounts, json!({"metadata": {"name": "load"}})).await?;
-    // Pods need it. A controller may have created it.
+    // Pods need the service account. A controller may have created it.
     let _ = post(&accounts, json!({"metadata": {"name": "default"}})).await;
     let rules = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}");
     let rule = json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]});

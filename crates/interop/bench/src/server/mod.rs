@@ -26,7 +26,7 @@ struct Figures {
     watched: f64,
     /// Requests per second.
     create: f64,
-    /// The same by a service account, which a role allows it.
+    /// Requests per second by a service account that a role permits.
     create_as_account: f64,
     patch: f64,
     /// Processor seconds of the server per request.

@@ -115,8 +115,8 @@ impl Server {
         Ok(cluster.kube_client())
     }
 
-    /// Starts the controllers and the scheduler, if they are programs of their own: those next
-    /// to the kube-apiserver, which may send as many requests as they want.
+    /// Starts the controllers and the scheduler, if they are separate programs: the ones next to
+    /// the kube-apiserver, with high request limits.
     pub(crate) fn start_controllers(&mut self) -> Result<(), Failure> {
         let Self::Real(real) = self else {
             return Ok(());
@@ -137,7 +137,7 @@ impl Server {
         real.run_adjacent("kube-scheduler", common.to_vec())
     }
 
-    /// The processor time of all its processes in seconds.
+    /// The processor time of all the server's processes in seconds.
     pub(crate) fn processor_time(&self) -> Result<f64, Failure> {
         match self {
             Self::Ours(instance) => processor_time(instance.pid()?),
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// The resident memory of all its processes in megabytes.
+    /// The resident memory of all the server's processes in megabytes.
     pub(super) fn memory(&self) -> Result<f64, Failure> {
         match self {
             Self::Ours(instance) => Ok(instance.memory()?.0),

@@ -1,4 +1,4 @@
-//! A watch whose client does little: it parses the events and nothing more.
+//! A watch whose client does little: it only parses the events.
 
 use bytes::BytesMut;
 use http::Request;

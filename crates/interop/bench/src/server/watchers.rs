@@ -24,7 +24,7 @@ const WATCHERS: usize = 1000;
 const LABELS: usize = 100;
 /// Events per second.
 const RATE: u64 = 1000;
-/// How long objects change.
+/// The time for which objects change.
 const SPAN: Duration = Duration::from_secs(10);
 const PATH: &str = "/api/v1/namespaces/default/configmaps";
 /// The text before the time in a body. The time is in microseconds since the start.
