@@ -25,8 +25,7 @@ enum HistoryLock {
     Exclusive { _guard: OwnedRwLockWriteGuard<()> },
 }
 
-/// The server under test, a connection to it, and a namespace of the test's
-/// own.
+/// The server under test, a connection to it, and the test's own namespace.
 ///
 /// ```no_run
 /// # use serde_json::json;
@@ -144,7 +143,7 @@ impl ApiTest {
         &self.target.apiserver
     }
 
-    /// `127.0.0.1:6443`, for tests that open connections of their own.
+    /// `127.0.0.1:6443`, for tests that open their own connections.
     #[must_use]
     pub fn authority(&self) -> &str {
         &self.target.authority

@@ -1,11 +1,10 @@
 //! Tests of the embedded cluster: the rules of the Kubernetes API at the HTTP level, and
 //! third-party clients.
 //!
-//! [`ApiTest`] gives a test raw requests to the server under test and a namespace of its
-//! own. The server is a new embedded one for each test; or, with `cargo xtask test
-//! --cluster real`, a real kube-apiserver that the tests share. Tests of features that
-//! the old one lacks are marked, not removed ([`ApiTest::skip_on_old`],
-//! [`ApiTest::is_newer`], [`ApiTest::old_or_new`]).
+//! [`ApiTest`] gives a test raw requests to the server under test and its own namespace. The server
+//! is a new embedded one for each test; or, with `cargo xtask test --cluster real`, a real
+//! kube-apiserver that the tests share. Tests of features that the old one lacks are marked, not
+//! removed ([`ApiTest::skip_on_old`], [`ApiTest::is_newer`], [`ApiTest::old_or_new`]).
 //!
 //! [`Kubectl::all`] returns the pinned kubectl binaries that `cargo xtask test` fetched;
 //! [`Server::start`] starts an embedded cluster that they can connect to.

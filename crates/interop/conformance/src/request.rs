@@ -22,7 +22,7 @@ pub enum PatchType {
 }
 
 impl PatchType {
-    /// Its content type.
+    /// Returns the media type of the patch.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl RequestBuilder {
     /// Sends the request and reads the complete response.
     ///
     /// # Panics
-    /// If there is no response.
+    /// If the server does not respond.
     pub async fn send(mut self) -> Response {
         let request = self.build();
         let (head, body) = self.transport.send(request).await.into_parts();
@@ -148,7 +148,7 @@ impl RequestBuilder {
     /// Sends the request and returns the stream of watch events.
     ///
     /// # Panics
-    /// If there is no response, or if its status code is not 200.
+    /// If the server does not respond, or the status code is not 200.
     pub async fn watch(mut self) -> Watch {
         let request = self.build();
         let (head, body) = self.transport.send(request).await.into_parts();

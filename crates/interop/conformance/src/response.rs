@@ -67,15 +67,15 @@ impl Response {
     /// Asserts status code 200 and returns the body.
     ///
     /// # Panics
-    /// As [`Response::is`].
+    /// The same as [`Response::is`].
     #[track_caller]
     #[allow(clippy::must_use_candidate, reason = "it is also an assertion")]
     pub fn ok(&self) -> Value {
         self.is(200)
     }
 
-    /// Asserts an error: this code, and a complete `Status` (rule 29) with this reason;
-    /// an empty `reason` means that there is none. Returns the `Status`.
+    /// Asserts an error: this code, and a complete `Status` (rule 29) with this reason; an empty
+    /// `reason` stands for a missing one. Returns the `Status`.
     ///
     /// # Panics
     /// If anything differs.

@@ -1,5 +1,5 @@
-//! One HTTP/2 connection over TLS, like that of Kubernetes clients. The server
-//! certificate is not verified because all servers are on the loopback interface.
+//! An HTTP/2 connection over TLS, as Kubernetes clients use it. The server certificate is not
+//! verified because all servers are on the loopback interface.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Python clients: each script in the folder `python` tests a client, on a server of its
-//! own.
+//! Python clients: each script in the folder `python` tests a client, on its own server.
 
 use std::{env, path::Path, process::Stdio, time::Duration};
 

@@ -53,7 +53,7 @@ sessions! {
     watch,
 }
 
-/// Runs a session with all pinned kubectl versions, each on a cluster of its own.
+/// Runs a session with all pinned kubectl versions, each on its own cluster.
 async fn run(name: &'static str, text: &'static str) {
     let mut running = Vec::new();
     for binary in Kubectl::binaries() {
@@ -116,7 +116,7 @@ async fn clear(kubectl: &Kubectl) {
         .await;
 }
 
-/// A suffix that no other namespace has, including those of earlier runs. Its length is
+/// A suffix that no other namespace has, including namespaces of earlier runs. Its length is
 /// constant, so that columns have the same width.
 fn unique() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);

@@ -50,7 +50,7 @@ const VOLATILE: [(&str, &str); 16] = [
         r"\b([IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \w+\.go:\d+\]",
         "[${1} log]",
     ),
-    // Whether kubectl prints this at the end of a timeout depends on timing.
+    // kubectl may print this at the end of a timeout.
     (
         r#"(?m)^\[E log\] "(Failed to watch|Unhandled Error)" err="[^"]*context deadline exceeded".*\n"#,
         "",
@@ -77,7 +77,7 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Replaces the parts of an output that differ between runs; `suffix` is that of the
+/// Replaces the parts of an output that differ between runs; `suffix` is the suffix of the
 /// session's namespace.
 pub(crate) fn normalize(output: &str, suffix: &str) -> String {
     let mut text = output.replace(suffix, "xxxxx");

@@ -67,7 +67,7 @@ async fn a_secret_gets_a_token_of_its_service_account() {
     assert!(list(&user, "/status/userInfo/groups").contains(&json!("system:serviceaccounts")));
     plane.delete(&format!("{accounts}/robot")).await.ok();
     plane.until_gone(&path).await;
-    // The server may remember for some seconds that it was valid.
+    // The server may remember for some seconds that the token was valid.
     let begin = std::time::Instant::now();
     while ask().await.code != 401 {
         assert!(begin.elapsed().as_secs() < 60, "the token is still valid");

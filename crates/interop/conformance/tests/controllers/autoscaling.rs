@@ -23,7 +23,7 @@ async fn an_autoscaler_keeps_its_limits_and_reports_absent_metrics() {
     });
     plane.create(&scalers, &scaler).await;
     let path = format!("{scalers}/web");
-    // Above the maximum, it needs no metrics.
+    // If the replicas are above the maximum, no metrics are needed.
     plane
         .until(&format!("{deployments}/web"), |deployment| {
             number(deployment, "/spec/replicas") == 3 && number(deployment, "/status/replicas") == 3

@@ -24,7 +24,7 @@ async fn a_cron_job_starts_the_job_of_a_missed_time() {
     });
     let cron = plane.create(&crons, &cron).await;
     let path = format!("{crons}/tick");
-    // It was scheduled some time ago.
+    // The last schedule was some time ago.
     let last = Timestamp::now() - SignedDuration::from_mins(30);
     let status = json!({"status": {"lastScheduleTime": time::seconds(last)}});
     let at = format!("{path}/status");

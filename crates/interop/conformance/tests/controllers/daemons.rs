@@ -45,7 +45,7 @@ async fn a_daemon_set_has_a_pod_on_each_node_that_it_tolerates() {
     let mut expected = ["0", "1", "special"].map(|name| plane.node(name));
     expected.sort_unstable();
     assert_eq!(nodes, expected);
-    // A label takes the node away.
+    // The label excludes the node.
     let away = json!({"metadata": {"labels": {"test": "other"}}});
     plane.merge(&plane.node_path("1"), &away).await;
     plane.until(&path, is_on(2)).await;

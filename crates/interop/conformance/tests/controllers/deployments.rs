@@ -8,7 +8,7 @@ use crate::{
     plane::Plane,
 };
 
-/// Creates a Deployment `web` of ready pods; returns its path and that of its ReplicaSets.
+/// Creates a Deployment `web` of ready pods; returns its path and the path of its ReplicaSets.
 async fn create(plane: &Plane, behavior: &str, spec: &Value) -> (String, String) {
     let template = template(plane.namespace(), "web", behavior);
     let mut deployment = workload("web", 3, &template);
@@ -25,7 +25,7 @@ async fn create(plane: &Plane, behavior: &str, spec: &Value) -> (String, String)
     (format!("{deployments}/web"), sets)
 }
 
-/// Whether a Deployment has finished its rollout.
+/// Returns true if a Deployment has finished its rollout.
 fn is_complete(deployment: &Value) -> bool {
     let replicas = number(deployment, "/spec/replicas");
     deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
@@ -167,7 +167,7 @@ async fn a_rollout_keeps_pods_until_new_pods_are_available() {
             counts == [Some(3), Some(1)]
         })
         .await;
-    // The new pod becomes ready: the rollout goes on.
+    // The new pod becomes ready, and the rollout continues.
     let mut patch = image(2);
     patch["spec"]["template"]["metadata"] = json!({"annotations": {BEHAVIOR: "ready"}});
     plane.merge(&path, &patch).await;

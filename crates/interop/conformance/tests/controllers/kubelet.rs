@@ -1,5 +1,5 @@
-//! Plays the part of the kubelets of a test's nodes: renews their Leases, and reports the
-//! states of their pods as an annotation of the pod says.
+//! Acts as the kubelets of a test's nodes: renews their Leases, and reports the states of their
+//! pods according to an annotation of the pods.
 
 use std::{
     collections::BTreeSet,
@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 
 use crate::objects::{holds, list, name, text};
 
-/// The annotation that says how a pod behaves: `ready`, which is the default, `unready`,
-/// `hold` (its containers do not start), `succeed`, `fail`, `fail-CODE`, or `linger` (it is
-/// ready, and does not end when it is deleted).
+/// The annotation with the behaviour of a pod: `ready`, which is the default, `unready`, `hold`
+/// (its containers do not start), `succeed`, `fail`, `fail-CODE`, or `linger` (it is ready, and
+/// does not end when it is deleted).
 pub(crate) const BEHAVIOR: &str = "test/behavior";
-/// How often pods are read.
+/// The interval at which pods are read.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// How often Leases are renewed.
+/// The interval at which Leases are renewed.
 const RENEWAL: Duration = Duration::from_secs(5);
 
 /// The kubelets of a test.
@@ -83,7 +83,7 @@ impl Kubelet {
                 "gracePeriodSeconds": 0,
                 "preconditions": {"uid": pod["metadata"]["uid"]},
             });
-            // Gone already, or kept by finalizers.
+            // The pod is already deleted, or kept by finalizers.
             self.test.delete_with(path, &options).await;
             return;
         }
@@ -107,7 +107,7 @@ impl Kubelet {
         let patch = json!({"status": status});
         let path = format!("{path}/status");
         let response = self.test.patch(&path, PatchType::Strategic, &patch).await;
-        // The pod may be gone.
+        // The pod may be deleted.
         assert!(
             [200, 404, 409].contains(&response.code),
             "{}",

@@ -1,6 +1,5 @@
-//! Tests of the controllers and the scheduler, which run on any control plane: the embedded
-//! one, that of Kubernetes, or parts of both (`cargo xtask controllers`). The tests play the
-//! part of the kubelets.
+//! Tests of the controllers and the scheduler, which run on any control plane: the embedded one,
+//! Kubernetes' own, or parts of both (`cargo xtask controllers`). The tests act as the kubelets.
 #![allow(clippy::unwrap_used)]
 
 mod accounts;

@@ -91,7 +91,7 @@ async fn the_state_of_a_silent_node_is_unknown() {
     let key = "node.kubernetes.io/unreachable";
     let node = plane
         .until(&plane.node_path("0"), |node| {
-            // Nodes of other tests are also silent: then none evicts its pods.
+            // Nodes of other tests are also silent, and in this case no node's pods are evicted.
             taints(node).contains(&(key, "NoSchedule"))
         })
         .await;

@@ -32,12 +32,12 @@ pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> 
     conditions.find(|condition| condition["type"] == kind)
 }
 
-/// Whether a condition is true.
+/// Returns true if a condition is true.
 pub(crate) fn holds(object: &Value, kind: &str) -> bool {
     condition(object, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Whether a condition has this reason.
+/// Returns true if a condition has this reason.
 pub(crate) fn has_reason(object: &Value, kind: &str, reason: &str) -> bool {
     condition(object, kind).is_some_and(|condition| condition["reason"] == reason)
 }

@@ -16,9 +16,9 @@ use crate::{
     objects::list,
 };
 
-/// How long to wait for what a controller does.
+/// The timeout for an action of a controller.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How often its state is read.
+/// The interval at which the state is read.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A test's view of the control plane.

@@ -8,7 +8,7 @@ use crate::{
     plane::Plane,
 };
 
-/// Creates a StatefulSet `db`; returns its path and that of the pods.
+/// Creates a StatefulSet `db`; returns its path and the path of the pods.
 async fn create(plane: &Plane, replicas: u32, behavior: &str, spec: &Value) -> (String, String) {
     let template = template(plane.namespace(), "db", behavior);
     let mut set = workload("db", replicas, &template);
@@ -52,7 +52,7 @@ async fn pods_of_a_stateful_set_start_and_end_in_order() {
     plane
         .until(&path, |set| number(set, "/status/readyReplicas") == 3)
         .await;
-    // A finalizer keeps the last pod: the one before it waits.
+    // A finalizer keeps the last pod, and the pod before it waits.
     let finalizer = json!({"metadata": {"finalizers": ["example.org/test"]}});
     plane.merge(&format!("{pods}/db-2"), &finalizer).await;
     plane.merge(&path, &json!({"spec": {"replicas": 1}})).await;

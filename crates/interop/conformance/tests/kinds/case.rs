@@ -15,7 +15,7 @@ pub(crate) struct Case {
     create: Value,
     #[serde(default)]
     then: Vec<Step>,
-    /// Whether the object is cluster-scoped; its name starts with `$NS`.
+    /// True if the object is cluster-scoped; its name starts with `$NS`.
     #[serde(default)]
     wide: bool,
 }

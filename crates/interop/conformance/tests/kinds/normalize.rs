@@ -65,7 +65,7 @@ fn mask_assigned(value: &mut Value) {
                     fields.remove(field);
                 }
             }
-            // Set by an admission plugin that requires the account to exist.
+            // This field is set by an admission plugin that requires the account to exist.
             for account in ["serviceAccount", "serviceAccountName"] {
                 if fields.get(account).is_some_and(|name| name == "default") {
                     fields.remove(account);

@@ -19,7 +19,7 @@ struct Config {
     cluster: &'static str,
     user: &'static str,
     context: &'static str,
-    /// Fields beside the lists.
+    /// Additional fields, next to the lists.
     rest: &'static str,
 }
 
@@ -403,7 +403,7 @@ impl Bench {
         Some((seen, namespace))
     }
 
-    /// The same of this client, or the error.
+    /// Returns the request of this client and the namespace, or the error.
     async fn own(&self, path: &Path) -> Result<(Seen, String), String> {
         self.recorder.take(PROBE);
         let cluster = Cluster::from_kubeconfig(Some(path), None).await;

@@ -1,4 +1,4 @@
-//! A TLS server that records which credentials it gets.
+//! A TLS server that records the credentials in requests.
 
 use std::{
     path::Path,
@@ -18,7 +18,7 @@ use tokio_rustls::{
     },
 };
 
-/// What a request has: its path, and its headers about the user.
+/// The recorded parts of a request: its path, and its headers about the user.
 pub(crate) type Seen = (String, Vec<String>);
 
 pub(crate) struct Recorder {

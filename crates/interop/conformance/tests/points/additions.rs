@@ -397,7 +397,7 @@ async fn point_49_requests_to_a_busy_server_are_retried() {
     maps.create(&json!({"metadata": {"name": "a"}}))
         .await
         .unwrap();
-    // It is not retried otherwise.
+    // Other failed writes are not retried.
     server
         .faults()
         .add(FaultRule::answer(500).times(1))

@@ -188,7 +188,7 @@ async fn point_49_concurrent_unauthorized_requests_refresh_credentials_once() {
             async move { client.namespaces().list().await }
         })
     };
-    // Each request is answered, although the server then ends the connection.
+    // Each request gets a response, although the server then ends the connection.
     for result in join_all(many()).await {
         let error = result.unwrap_err();
         assert!(error.is_unauthorized(), "{error}");

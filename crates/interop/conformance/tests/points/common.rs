@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// Longer than any single operation takes.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The server under test, a client of it, and a namespace.
+/// The server under test, a client for the server, and a namespace.
 pub(crate) struct Fixture {
     pub(crate) test: ApiTest,
     pub(crate) cluster: Cluster,

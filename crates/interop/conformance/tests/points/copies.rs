@@ -208,7 +208,7 @@ async fn point_45_files_are_copied_into_containers() {
             .await,
         "it runs\n3000000\ndeep\nlink\nrun.sh\n"
     );
-    // To a new name, and over an existing file.
+    // Copies to a new name, and over an existing file.
     folders.send("data", "again").await.unwrap();
     folders
         .send("data/run.sh", "again/deep/file")

@@ -1,5 +1,5 @@
-//! The launcher's preflight and explanations, on embedded and real servers. These have no
-//! controllers and no nodes: the tests write what those would write.
+//! The launcher's preflight and explanations, on embedded and real servers. These servers have no
+//! controllers and no nodes: the tests write the status that controllers and nodes would write.
 
 use longshore::{
     client::{

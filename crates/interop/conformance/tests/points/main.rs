@@ -1,7 +1,6 @@
-//! The guarantees of the Rust client, which include those of the Python library `kube`.
-//! The name of a test, `point_NN_what`, contains the number of the point in
-//! docs/client-points.md. The tests run on the embedded server and on real
-//! kube-apiservers.
+//! The guarantees of the Rust client, which include the guarantees of the Python library `kube`.
+//! The name of a test, `point_NN_what`, contains the number of the point in docs/client-points.md.
+//! The tests run on the embedded server and on real kube-apiservers.
 #![allow(clippy::unwrap_used)]
 
 mod additions;

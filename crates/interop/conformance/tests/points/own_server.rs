@@ -46,7 +46,7 @@ impl OwnServer {
         server
     }
 
-    /// A new client, like that of another process.
+    /// Returns a new client, as another process would have.
     pub(crate) async fn cluster(&self) -> Cluster {
         let cluster = Cluster::from_kubeconfig(Some(&self.kubeconfig), None);
         cluster.await.unwrap()

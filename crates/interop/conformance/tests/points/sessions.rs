@@ -50,7 +50,7 @@ impl RunningPod {
     }
 }
 
-/// Whether the server has no node that runs pods.
+/// Returns true if the server lacks a node that runs pods.
 pub(crate) async fn lacks_a_node() -> bool {
     ApiTest::start().await.skip_on_real("a node that runs pods")
 }

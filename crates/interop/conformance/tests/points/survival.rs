@@ -31,7 +31,7 @@ const TASKS: u32 = 3;
 /// Longer than any single step takes.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A run whose objects the test creates: there are no controllers.
+/// A run whose objects the test creates, because no controllers run.
 struct ManualRun {
     cluster: Cluster,
     namespace: String,

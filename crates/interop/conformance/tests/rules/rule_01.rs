@@ -98,7 +98,7 @@ async fn rule_01_a_write_without_changes_creates_no_revision_and_no_event() {
         assert_eq!(version(&same), since, "{kind:?} {patch}");
     }
 
-    // The next event is that of the next change.
+    // The next event is for the next change.
     let changed = with(map, &[("/data/key", json!("other"))]);
     let changed = test.put(&one, &changed).await.ok();
     let seen = watch.event_of("MODIFIED", "a").await;

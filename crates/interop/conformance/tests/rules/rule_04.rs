@@ -157,7 +157,7 @@ async fn rule_04_the_watch_parameter_has_several_forms() {
         let list = test.get(&format!("{maps}?{value}")).await.ok();
         assert_eq!(list["kind"], "ConfigMapList");
     }
-    // One object, selected by name.
+    // A watch of one object, selected by name.
     let one = format!("{maps}?watch=1&fieldSelector=metadata.name%3Db");
     let mut watch = test.watch(&one).await;
     watch.event_of("ADDED", "b").await;

@@ -131,7 +131,7 @@ async fn rule_11_a_running_pod_has_a_grace_period() {
         .ok();
     assert_eq!(shorter["metadata"]["deletionGracePeriodSeconds"], 5);
     assert!(at(&shorter) < at(&pending));
-    // It cannot be extended.
+    // The grace period cannot be extended.
     let longer = test
         .delete_with(&one, &json!({"gracePeriodSeconds": 100}))
         .await

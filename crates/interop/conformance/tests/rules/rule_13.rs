@@ -65,7 +65,7 @@ async fn rule_13_dry_run_updates_and_patches_change_nothing() {
     // Resource versions are checked.
     let stale = with(made.clone(), &[("/metadata/resourceVersion", json!("1"))]);
     test.put(&dry, &stale).await.refused(409, "Conflict");
-    // The first event is that of the first real change.
+    // The first event is for the first real change.
     let real = test.put(&one, &changed).await.ok();
     assert_eq!(watch.event("MODIFIED").await, real);
 }

@@ -157,7 +157,7 @@ async fn rule_23_aggregated_discovery_lists_all_groups() {
         assert_eq!(found["freshness"], "Current");
         let found = find(&found["resources"], "resource", resource);
         assert_eq!(found["scope"], "Namespaced");
-        // Group and version are set only if they differ from those of the document.
+        // Group and version are set only if they differ from the document's.
         let kind = |group, version, kind| json!({"group": group, "version": version, "kind": kind});
         assert_eq!(found["responseKind"], kind("", "", singular));
         assert!(found["singularResource"].is_string());

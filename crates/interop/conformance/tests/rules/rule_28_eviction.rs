@@ -172,7 +172,7 @@ async fn rule_28_an_eviction_updates_the_budget() {
     );
     assert!(!eviction_test.is_deleted("b").await);
 
-    // A budget whose last change no controller has processed.
+    // A change of the budget that no controller has processed yet.
     let patch = json!({"spec": {"minAvailable": 0}});
     let changed = eviction_test
         .test

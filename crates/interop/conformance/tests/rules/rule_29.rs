@@ -74,7 +74,7 @@ async fn rule_29_details_name_the_object_and_the_causes() {
     );
 }
 
-/// Whether the text matches the format, in which each 9 stands for a digit.
+/// Returns true if the text matches the format, in which each 9 stands for a digit.
 fn has_format(text: &str, format: &str) -> bool {
     text.len() == format.len()
         && text

@@ -27,7 +27,7 @@ fn template_defaults(restart_policy: &str) -> Value {
 async fn rule_32_a_pods_defaults() {
     let test = ApiTest::start().await;
     let pods = test.path("v1", "pods");
-    // An admission plugin adds the volume of the service account, which is no default.
+    // An admission plugin adds the volume of the service account, which is not a default.
     let new = with(
         pod("a"),
         &[("/spec/automountServiceAccountToken", false.into())],

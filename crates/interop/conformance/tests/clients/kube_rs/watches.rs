@@ -42,8 +42,8 @@ async fn listed(maps: &Api<ConfigMap>) -> Shown {
     shown(&list.items)
 }
 
-/// One round of writes: creations, changes, deletions, objects that leave the selection
-/// and return to it.
+/// A round of writes: creations, changes, deletions, objects that leave the selection and return to
+/// it.
 async fn churn(maps: &Api<ConfigMap>, round: usize) {
     for number in 0..10 {
         let name = format!("n{number}");

@@ -54,7 +54,7 @@ sys.stdout.write(text.decode().replace("\r\n", "\n"))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// Runs a test with each kubectl, each in a namespace of its own.
+/// Runs a test with each kubectl, each in its own namespace.
 async fn with_each_kubectl(manifest: &str, test: impl AsyncFn(&Session<'_>)) {
     let server = Server::start().await;
     for kubectl in Kubectl::all(&server.kubeconfig()) {
@@ -70,8 +70,8 @@ async fn with_each_kubectl(manifest: &str, test: impl AsyncFn(&Session<'_>)) {
     server.stop().await;
 }
 
-/// Whether kubectl, in versions before 1.34, reports that it has received the empty message that
-/// opens a stream before it knew the stream (kubernetes/kubernetes#131203).
+/// Returns true for an error of kubectl before 1.34: it received the empty message that opens a
+/// stream before it knew the stream (kubernetes/kubernetes#131203).
 fn is_early_message(line: &str) -> bool {
     line.starts_with('E') && line.contains("] Unknown stream id ")
 }

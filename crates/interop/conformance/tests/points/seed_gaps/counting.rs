@@ -16,7 +16,7 @@ use hyper::{body::Incoming, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// It answers every request with an empty object. A drop stops it.
+/// A server that answers every request with an empty object. It stops when it is dropped.
 pub(super) struct Counting {
     pub(super) address: String,
     /// Connections that were accepted.

@@ -106,7 +106,7 @@ async fn point_05_kinds_of_lists_mean_the_kind_of_their_items() {
     assert_eq!(made.await.unwrap().len(), 2);
 }
 
-/// Defines a kind that is served in versions, the first of which is stored. The group.
+/// Defines a kind with several served versions and stores the first. Returns the group.
 async fn define(fixture: &Fixture, versions: &[&str]) -> String {
     let group = format!("{}.example.com", fixture.namespace());
     let definition = definition(&group, versions);
@@ -164,7 +164,7 @@ async fn point_12_the_paths_of_a_kind_the_preferred_one_first() {
     let expected = ["v2", "v1", "v1beta1", "v1alpha1"].map(|v| format!("/apis/{group}/{v}"));
     assert_eq!(hats.api_paths().await.unwrap(), expected);
     assert_eq!(hats.kind().api_path(), expected[0]);
-    // The paths are those of requests.
+    // Requests use the same paths.
     let path = [&*expected[1], "namespaces", fixture.namespace(), "hats"];
     let list = fixture.cluster.proxy().get(path, &[]).await.unwrap();
     assert_eq!(list["kind"], "HatList");

@@ -44,7 +44,7 @@ async fn point_45_logs_of_all_containers_in_the_order_of_their_start() {
     let pod = json!({"metadata": {"name": "talker"}, "spec": spec});
     pods.create(&pod).await.unwrap();
 
-    // From before the first container has started, until all have ended.
+    // Follows from before the start of the first container until all have ended.
     let follow = LogOptions {
         follow: true,
         ..LogOptions::default()

@@ -21,7 +21,7 @@ async fn point_01_the_url_of_the_api_root_is_accepted() {
     }
     let expected = ["", "", "", "", "/base", "/base"].map(|base| format!("{base}/api/v1/nodes"));
     assert_eq!(*server.paths.lock().unwrap(), expected);
-    // A host can be called so, and a path can end so.
+    // A host can have this name, and a path can have this end.
     for (url, shown) in [
         ("http://api", "http://api"),
         ("http://api/api", "http://api"),
@@ -43,7 +43,7 @@ async fn point_06_requests_share_pooled_connections() {
     }
     assert_eq!(server.accepted.load(SeqCst), 1);
 
-    // Requests at the same time need more connections, which later ones use again.
+    // Concurrent requests need more connections, which later requests reuse.
     for _ in 0..3 {
         let requests = (0..4).map(|_| proxy.get("/version", &[]));
         for outcome in join_all(requests).await {
@@ -54,7 +54,7 @@ async fn point_06_requests_share_pooled_connections() {
     assert!((2..=4).contains(&accepted), "{accepted} connections");
     assert_eq!(server.paths.lock().unwrap().len(), 22);
 
-    // They are closed with the last handle of the connection.
+    // The connections are closed with the last handle.
     cluster.close();
     drop((cluster, clone, proxy));
     let closed = async {

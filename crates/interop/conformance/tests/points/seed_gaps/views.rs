@@ -21,7 +21,7 @@ async fn point_16_empty_selectors_are_refused_before_any_request() {
     ];
     for (view, method) in views {
         let text = format!("{method}: an empty selector selects every object: leave {method} out");
-        // Another selector does not change that.
+        // Another selector does not change this.
         for view in [view.clone(), view.filter("a=b").unwrap()] {
             let options = DeleteOptions::default();
             assert_eq!(invalid(view.list().await), text);
@@ -50,7 +50,7 @@ async fn point_34_a_terminating_namespace_can_be_deleted_again() {
     let going = namespace.fetch().await.unwrap();
     assert_eq!(going.phase().unwrap(), NamespacePhase::Terminating);
 
-    // What the server says to the second request.
+    // The server's response to the second request.
     let path = ["api", "v1", "namespaces", namespace.name()];
     let again = fixture.cluster.proxy().delete(path, &[], None).await;
     let code = again.map_or_else(|error| error.code(), |_| Some(200));
@@ -60,14 +60,14 @@ async fn point_34_a_terminating_namespace_can_be_deleted_again() {
         "earlier versions answer 409 while a namespace has contents",
     );
     assert!(expected.contains(&code), "{code:?}");
-    // To the client, that is no error.
+    // The client does not report this as an error.
     going.delete(&DeleteOptions::default()).await.unwrap();
     let name = namespace.name();
     namespaces
         .delete(name, &DeleteOptions::default())
         .await
         .unwrap();
-    // Unless it is about another object.
+    // A conflict about another object is an error.
     let other = DeleteOptions {
         uid: Some("7c9e".to_owned()),
         ..DeleteOptions::default()
@@ -106,11 +106,11 @@ async fn point_44_evictions_respect_disruption_budgets() {
         grace_seconds: Some(0),
         ..DeleteOptions::default()
     };
-    // Without a budget.
+    // Without a PodDisruptionBudget, the eviction is allowed.
     let free = create("free").await;
     free.evict(&options).await.unwrap();
     assert!(pods.find("free").await.unwrap().is_none());
-    // It is gone already, as after a delete.
+    // The pod was already deleted, so the call does nothing, as with a delete.
     pods.evict("free", &options).await.unwrap();
 
     let budgets = fixture.view::<PodDisruptionBudget>();
@@ -130,7 +130,7 @@ async fn point_44_evictions_respect_disruption_budgets() {
     let refused = pods.evict("kept", &options).await.unwrap_err();
     assert!(refused.is_too_many_requests(), "{refused}");
     assert!(pods.find("kept").await.unwrap().is_some());
-    // A dry run uses nothing up.
+    // A dry run does not use up the budget.
     allow(1).await;
     pods.clone()
         .dry_run()

@@ -55,7 +55,7 @@ fn version(name: &str, served: bool, storage: bool) -> Value {
     })
 }
 
-/// A definition in a group of the test's own, with a version `v1`.
+/// A definition in the test's own group, with a version `v1`.
 fn definition(test: &ApiTest) -> Value {
     let group = format!("{}.example.com", test.namespace());
     json!({
@@ -86,7 +86,7 @@ async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     panic!("{what}");
 }
 
-/// A test with a custom kind of its own.
+/// A test with its own custom kind.
 struct Boxes {
     test: ApiTest,
     definition: Value,
