@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: runs the benchmarks together with those of the compared software.
+//! `cargo xtask bench`: runs the benchmarks of Longshore and of the compared software together.
 
 use std::{
     fs, io,
@@ -19,7 +19,7 @@ const CLIENT_GO_ENV: &str = "LONGSHORE_BENCH_CLIENT_GO";
 const PYTHON_ENV: &str = "LONGSHORE_BENCH_PYTHON";
 const PACKAGE_ENV: &str = "LONGSHORE_BENCH_PACKAGE";
 
-/// Which benchmarks to run.
+/// The benchmarks to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Arguments for the benchmark program: names of benchmarks (default: all), or --help.

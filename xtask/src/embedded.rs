@@ -27,7 +27,7 @@ impl Embedded {
         Self::start_with(program, args, None)
     }
 
-    /// As [`Embedded::start`], with another `PATH`, which containers get.
+    /// Like [`Embedded::start`], with another `PATH`, which containers get.
     pub(crate) fn start_with(
         program: &Path,
         args: &[String],

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use crate::run::{Outcome, output, root, run_command, target};
 
-/// What to fuzz, and for how long.
+/// The targets, and the time for each.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run only this target; default: all, one after another.

@@ -30,7 +30,7 @@ fn prepare() -> Outcome {
 }
 
 fn test(kubeconfig: &Path, args: &[String]) -> Outcome {
-    // The pinned helm and kustomize come before those of the system.
+    // The pinned helm and kustomize come before the system's.
     let mut path = vec![kubernetes::programs()];
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     let path = env::join_paths(path).map_err(|error| error.to_string())?;

@@ -47,22 +47,21 @@ enum Task {
     /// Run the conformance tests on the embedded server and on real ones, and generate
     /// docs/conformance.md and docs/client-points.md.
     Conformance,
-    /// Run the tests of the control plane on all combinations of API server and controllers,
-    /// those of the embedded cluster and those of Kubernetes, and generate
-    /// docs/controllers.md. Requires Go.
+    /// Run the tests of the control plane on all combinations of API server and controllers, ours
+    /// and Kubernetes', and generate docs/controllers.md. Requires Go.
     Controllers(controllers::Arguments),
     /// Run the Kubernetes conformance tests on the embedded cluster, and count the results by
     /// special interest group. Requires Go.
     E2e(e2e::Arguments),
-    /// Run the envtest suites of other projects on the embedded API server and on that of
-    /// Kubernetes, and compare the results. Requires Go.
+    /// Run the envtest suites of other projects on the embedded API server and on Kubernetes' own,
+    /// and compare the results. Requires Go.
     Operators(operators::Arguments),
     /// Install charts on the embedded cluster with helm and test what they run, and generate
     /// docs/charts.md. Requires Go.
     Charts(charts::Arguments),
     /// Check the crates' dependencies and the conventions that the compiler does not check.
     Tidy,
-    /// Run the benchmarks and those of the compared software.
+    /// Run the benchmarks of Longshore and of the compared software.
     Bench(bench::Arguments),
     /// Search for inputs that break the properties in `fuzz/`.
     Fuzz(fuzz::Arguments),

@@ -50,7 +50,7 @@ fn host() -> Outcome<String> {
         .ok_or_else(|| "`rustc -vV` printed no host".to_owned())
 }
 
-/// Whether an ELF program has a program header that names a dynamic loader. `None` if it is
+/// Returns true if an ELF program has a program header that names a dynamic loader. `None` if it is
 /// not a little-endian 64-bit ELF file.
 fn needs_loader(elf: &[u8]) -> Option<bool> {
     const INTERPRETER: u32 = 3;

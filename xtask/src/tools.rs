@@ -23,7 +23,7 @@ pub(crate) struct ReferenceClients {
 }
 
 impl ReferenceClients {
-    /// Fails if one of them is missing.
+    /// Fails if a tool is missing.
     pub(crate) fn require_all(&self) -> Outcome {
         let missing = [
             self.kubectls.as_ref().err(),
@@ -70,7 +70,7 @@ pub(crate) fn benchmarked_clients() -> Outcome<PathBuf> {
 pub(crate) struct Kopf {
     /// The folder of its Python environment.
     pub(crate) environment: PathBuf,
-    /// Its source distribution, an archive.
+    /// The source distribution of kopf, an archive.
     pub(crate) sources: PathBuf,
 }
 
@@ -100,7 +100,7 @@ fn install_azurite(pins: &Path, folder: &Path) -> Outcome {
     run_command(
         Command::new("npm")
             .args(["install", "--no-audit", "--no-fund", "--no-save"])
-            // Nothing but the program itself runs.
+            // Runs no scripts: only the program itself is executed.
             .arg("--ignore-scripts")
             .arg("--prefix")
             .arg(folder.join("azurite"))
@@ -159,7 +159,7 @@ fn install_python_clients(pins: &Path, folder: &Path) -> Outcome {
             "the Python clients require Python 3.11 or newer with venv (Debian: python3-venv): {problem}"
         )
     })?;
-    // Named as the file of pins.
+    // The folder has the name of the file of pins.
     let environment = folder.join(pins.file_stem().unwrap_or_default());
     run_command(
         Command::new("python3")
@@ -250,7 +250,7 @@ fn extract_debian_kubectl(pins: &Path, folder: &Path) -> Outcome {
         .map_err(failed)
 }
 
-/// Downloads the packages that `pins` names; returns the Python that did it.
+/// Downloads the packages that `pins` names. Returns the Python that downloaded them.
 fn download_packages(pins: &Path, folder: &Path) -> Outcome<PathBuf> {
     let python = python_with_pip(folder)
         .ok_or("no Python 3 with pip or venv, which the download requires (Debian: python3-pip)")?;

@@ -14,7 +14,7 @@ use crate::run::{Outcome, cargo, root, run_command, target};
 /// The maximum size of the wheel, in bytes.
 const MAX_SIZE: u64 = 60_000_000;
 
-/// How the wheel is built and tested.
+/// Options for building and testing the wheel.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Build for Linux distributions since 2014 (glibc 2.17), with zig as the linker

@@ -131,7 +131,7 @@ fn renew(client: &Client) -> Outcome {
     }
     client.pass("a deleted Secret is issued again");
 
-    // As `cmctl renew`.
+    // The same change as `cmctl renew` makes.
     let condition = r#"{"status": {"conditions": [{"type": "Issuing", "status": "True",
         "reason": "ManuallyTriggered", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}"#;
     let patch = ["patch", "certificate", "web", "--subresource=status"];

@@ -21,10 +21,10 @@ pub(super) const TIMEOUT: &str = "--timeout=180s";
 /// An upper bound for a condition that is polled.
 const POLL_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// How often a condition is polled.
+/// The interval at which a condition is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The programs, with a folder of their own.
+/// The programs, with their own folder.
 pub(super) struct Client {
     kubectl: PathBuf,
     kubeconfig: PathBuf,

@@ -21,7 +21,7 @@ use crate::{
     tools,
 };
 
-/// Which charts to test.
+/// The charts to test.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Test only charts whose name contains this text, and write no page.
@@ -37,11 +37,12 @@ type Images = &'static [(&'static str, &'static str)];
 /// A chart, and how it is tested.
 struct Chart {
     name: &'static str,
-    /// Where the chart and its programs come from.
+    /// The origin of the chart and its programs.
     origin: &'static str,
-    /// Options of `longshore up` for its images; `TARGET` stands for the folder of built programs.
+    /// The options of `longshore up` for the chart's images; `TARGET` stands for the folder of
+    /// built programs.
     images: &'static [Images],
-    /// Commands of a person who does the same.
+    /// The commands with which a user does the same.
     commands: &'static str,
     test: fn(&Client, &Programs) -> Outcome,
 }
@@ -60,7 +61,7 @@ impl Chart {
     }
 }
 
-/// What the tests of a chart checked, in their order.
+/// The checks that the tests of a chart passed, in their order.
 struct Results {
     chart: &'static Chart,
     passed: Vec<String>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Chart, client::Client};
 use crate::run::{Outcome, output, root, run_command, target};
 
-/// What stands for the folder of the programs in the options of a chart.
+/// The placeholder for the folder of the programs in the options of a chart.
 const FOLDER: &str = "TARGET";
 
 /// The folder of the built programs, which every user can read: containers run as others.

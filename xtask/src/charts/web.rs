@@ -41,8 +41,9 @@ fn test(client: &Client, _: &Programs) -> Outcome {
     client.wait_for(&["ingress", "shop-web"], host, "chart-example.local")?;
     client.pass("`helm upgrade --wait`: three replicas, changed pods, and a new Ingress");
 
-    // Its targets are a share of the requests. As in Kubernetes, the autoscaler counts the pod of
-    // the test, which has none: the chart gives it the labels of the Deployment's pods.
+    // The targets of the autoscaler are a share of the requests. As in Kubernetes, the autoscaler
+    // counts the test's pod, which has no requests, because the chart gives it the labels of the
+    // Deployment's pods.
     client.kubectl(&["delete", "pod", "shop-web-test-connection", TIMEOUT])?;
     let values = "autoscaling.enabled=true,autoscaling.minReplicas=2,resources.requests.cpu=100m";
     client.helm(&[&upgrade[..], &[values]].concat())?;

@@ -29,7 +29,7 @@ pub(crate) const REAL_SERVER_ENV: &str = "LONGSHORE_TEST_REAL";
 const NOTES_ENV: &str = "LONGSHORE_TEST_NOTES";
 
 impl Suite {
-    /// The file of its table.
+    /// The file of the suite's table.
     fn path(&self) -> PathBuf {
         root().join("docs").join(self.document)
     }

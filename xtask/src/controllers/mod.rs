@@ -1,6 +1,5 @@
-//! `cargo xtask controllers`: runs the tests of the control plane on all combinations of API
-//! server and controllers: those of the embedded cluster, and those of Kubernetes. Writes
-//! docs/controllers.md.
+//! `cargo xtask controllers`: runs the tests of the control plane on all combinations of API server
+//! and controllers, each from the embedded cluster or from Kubernetes. Writes docs/controllers.md.
 
 mod files;
 mod servers;
@@ -19,7 +18,7 @@ use crate::{
 /// The variable with the kubeconfig of the control plane under test.
 const CONTROL_PLANE_ENV: &str = "LONGSHORE_TEST_CONTROL_PLANE";
 
-/// Which tests to run, on which combinations.
+/// The tests to run, and the combinations to run them on.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Only this API server.
@@ -28,7 +27,7 @@ pub(crate) struct Arguments {
     /// Only these controllers.
     #[arg(long, value_enum)]
     controllers: Option<Origin>,
-    /// How many tests run at a time.
+    /// The number of tests that run at a time.
     #[arg(long, default_value = "8")]
     threads: usize,
     /// Test this build of the program `longshore` instead of building it.
@@ -38,7 +37,7 @@ pub(crate) struct Arguments {
     filter: Option<String>,
 }
 
-/// Whose program it is.
+/// The project that a program belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Origin {
     Longshore,

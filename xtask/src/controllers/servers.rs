@@ -223,7 +223,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// Returns true if the program at a port says that it is healthy.
+/// Returns true if the program at a port reports that it is healthy.
 fn responds(port: u16, path: &str) -> bool {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--insecure", "--max-time", "5"]);

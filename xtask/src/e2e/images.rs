@@ -15,8 +15,8 @@ use crate::{
     run::{Outcome, output},
 };
 
-/// The images' program, in a folder that every user can read (containers run as others, too),
-/// and at the root of the machine while this exists.
+/// The images' program, in a folder that every user can read because containers run as other users,
+/// too. It is also at the root of the machine while this value exists.
 pub(super) struct Images {
     folder: tempfile::TempDir,
     at_root: Vec<PathBuf>,
@@ -41,8 +41,8 @@ const PORTER_FILES: [&str; 2] = ["localhost.crt", "localhost.key"];
 const PROGRAMS: [&str; 2] = ["/agnhost", "/agnhost-2"];
 const CERTIFICATE: &str = "/localhost.crt";
 
-/// What images run: their name, the script's name here, and the script, which gets the
-/// container's arguments. A container's own command takes its place.
+/// The images' names, the scripts' names here, and the scripts that the images run. A script gets
+/// the container's arguments. A container's own command replaces it.
 #[rustfmt::skip]
 const SCRIPTS: [(&str, &str, &str); 3] = [
     (
@@ -81,13 +81,13 @@ impl Images {
             fs::create_dir(&applet_folder)?;
             let applets = applets.split_whitespace();
             for applet in applets.filter(|applet| !OF_AGNHOST.contains(applet)) {
-                // The shell of the images passes all variables on to commands, also those whose
-                // names are not valid in a shell; that of the package does not.
+                // The shell of the images passes all variables on to commands, even if their names
+                // are not valid in a shell; the shell of the package does not.
                 let program = if applet == "sh" { SHELL } else { BUSYBOX.0 };
                 symlink(program, applet_folder.join(applet))?;
             }
-            // Its servers read the files of the image from their working folder, or from where
-            // these variables say.
+            // The servers of agnhost read the files of the image from their working folder, or from
+            // the paths in these variables.
             let [certificate, key] = PORTER_FILES.map(|name| folder.path().join(name));
             let at_root = folder.path().join("agnhost-with-files");
             let script = format!(
@@ -151,8 +151,8 @@ fn write_certificate() -> std::io::Result<()> {
     fs::File::create_new(CERTIFICATE)?.write_all(b"a file\n")
 }
 
-/// Adds the image's files to the root of the machine, where this is permitted; returns those
-/// that were added.
+/// Adds the image's files to the root of the machine, where this is permitted. Returns the added
+/// files.
 fn add_to_root(program: &Path) -> Vec<PathBuf> {
     let mut added = Vec::new();
     for path in PROGRAMS {

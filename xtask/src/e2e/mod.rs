@@ -18,7 +18,7 @@ use crate::{
     run::{Outcome, root, target},
 };
 
-/// Which tests to run.
+/// The tests to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run only the tests of a special interest group, for example api-machinery; default: all.

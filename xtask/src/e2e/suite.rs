@@ -1,6 +1,6 @@
-//! Runs the tests: those that can run side by side on one embedded cluster, and each of the
-//! others on a cluster of its own. ginkgo would run these one after the other, and many of
-//! them wait for minutes.
+//! Runs the tests. Tests that can run in parallel share an embedded cluster; each of the others has
+//! its own cluster. ginkgo would run the latter one after the other, and many tests wait for
+//! minutes.
 
 use std::{
     fs::{self, File},
@@ -22,28 +22,28 @@ use crate::{
 
 /// The options of `longshore up`: the tests require two nodes.
 const NODES: [&str; 2] = ["--nodes", "2"];
-/// Parts of the names of tests that use the same file of the machine, which would be a file of
-/// each container: those of a group run one after the other.
+/// Parts of the names of tests that use the same file of the machine, which would be a file of each
+/// container. The tests of a group run one after the other.
 const SHARE_A_FILE: [&str; 2] = [MOVES_THE_CERTIFICATE, "/tmp/health"];
 /// Tests that move the certificate away to make pods unready, and may leave it there.
 const MOVES_THE_CERTIFICATE: &str = "StatefulSet Basic";
-/// How many clusters for single tests run at a time.
+/// The number of clusters for single tests that run at a time.
 const CLUSTERS: usize = 4;
 
-/// What is run, and where ginkgo's reports go.
+/// The program and the tests to run, and the folder of ginkgo's reports.
 pub(super) struct Suite<'a> {
     /// The program `longshore`; without it, a release build is made and used.
     pub(super) program: Option<&'a Path>,
     /// A regular expression of the tests' names.
     pub(super) focus: &'a str,
-    /// How many tests run at a time on the shared cluster.
+    /// The number of tests that run at a time on the shared cluster.
     pub(super) procs: usize,
     /// An empty folder for the reports and the output of single tests.
     pub(super) reports: &'a Path,
 }
 
 impl Suite<'_> {
-    /// Runs all; failed tests are in the reports and are no error.
+    /// Runs all tests. Failed tests are in the reports and do not cause an error.
     pub(super) fn run(&self) -> Outcome {
         let images = Images::new(
             &kubernetes::programs().join("agnhost"),
@@ -118,13 +118,13 @@ impl Suite<'_> {
             .arg(kubernetes::programs().join("e2e.test"))
             .arg("--");
         with_cluster(&mut tests, &cluster);
-        // Its status says that tests failed.
+        // The exit status is ignored: it shows that tests failed.
         (tests.status())
             .map(drop)
             .map_err(|error| format!("cannot run ginkgo: {error}"))
     }
 
-    /// Runs tests of the queue, each on a cluster of its own, until it is empty.
+    /// Runs tests of the queue, each on its own cluster, until the queue is empty.
     fn run_from(
         &self,
         queue: &Mutex<Range<usize>>,

@@ -19,9 +19,9 @@ use archive::{Image, write};
 pub(crate) const PAUSE: &str = "localhost/longshore/pause:1";
 /// The image with only the program, for `--launcher-image`.
 pub(crate) const LONGSHORE: &str = "localhost/longshore/longshore:dev";
-/// The image for the private registry, also with only the program. Its digest must differ
-/// from that of [`LONGSHORE`]: once a kubelet has pulled an image with a secret, pods without
-/// that secret cannot use it under any name.
+/// The image for the private registry, also with only the program. Its digest must differ from the
+/// digest of [`LONGSHORE`]: once a kubelet has pulled an image with a secret, pods without that
+/// secret cannot use it under any name.
 pub(crate) const PRIVATE: &str = "localhost/longshore/private:dev";
 /// The default image of runs, as the container runtime names it.
 pub(crate) const PYTHON: &str = "docker.io/library/python:3-slim";
@@ -30,7 +30,7 @@ const LONGSHORE_FILE: &str = "longshore.tar";
 const PRIVATE_FILE: &str = "private.tar";
 const PYTHON_FILE: &str = "python.tar";
 
-/// Which images to build.
+/// The images to build.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The images to build; default: all.
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// Builds the image of the program, as the program may have changed, and that of Python if it
+/// Builds the program's image, because the program may have changed, and the Python image if it
 /// does not exist.
 pub(crate) fn build_missing() -> Outcome {
     let has_python = built_archives()

@@ -30,7 +30,7 @@ const ADDONS: [Addon; 2] = [
         module: "sigs.k8s.io/jobset",
         probe: jobset,
     },
-    // Last, as its webhooks receive every pod.
+    // Kueue is last, because its webhooks receive every pod.
     Addon {
         name: "kueue",
         module: "sigs.k8s.io/kueue",

@@ -83,7 +83,7 @@ impl Paths {
     }
 }
 
-/// How long to wait until a part of the cluster is ready.
+/// The time to wait until a part of the cluster is ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs the action.

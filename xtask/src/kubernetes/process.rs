@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, test_kill_process,
 use super::Paths;
 use crate::run::Outcome;
 
-/// How long to wait after SIGTERM before SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 const GRACE_PERIOD: Duration = Duration::from_secs(10);
 
 /// Starts a process that keeps running after this program exits.

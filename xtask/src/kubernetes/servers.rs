@@ -51,7 +51,7 @@ pub(super) fn start(paths: &Paths) -> Outcome {
 
 /// Stops the containers, then all servers.
 pub(super) fn stop(paths: &Paths) {
-    // First, as the kubelet would restart the containers.
+    // The kubelet is stopped first, because it would restart the containers.
     process::stop(paths, "kubelet");
     if let Ok(running) = ctr(paths, &["tasks", "list", "--quiet"]) {
         for task in running.split_whitespace() {

@@ -1,5 +1,5 @@
-//! The results of suites that ran, in the repository: all suites together need more than an hour,
-//! so that a run may be continued on another machine.
+//! The results of suites that ran, in the repository. All suites together need more than an hour,
+//! so a run can be continued on another machine.
 
 use std::{fs, path::PathBuf};
 
@@ -28,7 +28,7 @@ fn path(suite: &str) -> PathBuf {
     root().join(format!("xtask/operators/{name}.json"))
 }
 
-/// The last results of a suite of this version. A file that cannot be read counts as none.
+/// The last results of a suite in this version. An unreadable file is ignored.
 pub(super) fn read(suite: &str) -> Option<Row> {
     let kept: Kept<Row> = serde_json::from_slice(&fs::read(path(suite)).ok()?).ok()?;
     (kept.version == version(suite)).then_some(kept.row)

@@ -10,7 +10,7 @@ use crate::{
     tools::{self, Kopf},
 };
 
-/// What the page calls these tests.
+/// The name of these tests on the page.
 pub(super) const SUITE: &str = "kopf: tests/e2e, examples";
 
 /// The version, for the page.
@@ -97,7 +97,7 @@ fn test(
     let begin = Instant::now();
     let done = command(&python)
         .args(["-m", "pytest", "tests/e2e", "examples", "--only-e2e"])
-        // As kopf's own CI: the tests wait for what an operator does.
+        // The same as in kopf's own CI: the tests wait for an operator's actions.
         .args(["--timeout=60", "-rA", "--quiet", "--no-header", "--color=no"])
         .args(["-p", "no:cacheprovider"])
         .args(IGNORED_WARNINGS)

@@ -12,7 +12,7 @@ use crate::{
     run::{Outcome, run_command},
 };
 
-/// Where the tutorial's operator is written.
+/// The folder of the tutorial's operator.
 const OPERATOR: &str = "docs/book/src/cronjob-tutorial/testdata/project";
 
 /// Builds kubebuilder and writes the operator, as `make generate-docs` does.
@@ -20,7 +20,7 @@ pub(super) fn prepare(copy: &Path) -> Outcome<PathBuf> {
     packages::install(&[("make", "make")])?;
     let program = copy.join("bin/kubebuilder");
     go(copy, &["build", "-o", "bin/kubebuilder", "."])?;
-    // That of the module writes the operators of all tutorials.
+    // The module's own generator writes the operators of all tutorials.
     let generator = copy.join("hack/docs/cronjob");
     let source = format!(
         "package main\n\n\

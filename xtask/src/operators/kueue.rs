@@ -66,11 +66,11 @@ const DEFINITIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Kueue leaves this file out: mpi-operator defines the same kind.
+/// Kueue omits this file, because mpi-operator defines the same kind.
 const DUPLICATE: &str = "kubeflow.org_mpijobs.yaml";
 
-/// Builds Kueue's definitions and collects those of others, as `make compile-crd-manifests
-/// dep-crds` does.
+/// Builds Kueue's definitions and collects definitions of other projects, as `make
+/// compile-crd-manifests dep-crds` does.
 pub(super) fn prepare(copy: &Path) -> Outcome<PathBuf> {
     let definitions = copy.join("config/components/crd");
     let text = output(

@@ -25,7 +25,7 @@ use crate::{
     run::{Outcome, output, root, target},
 };
 
-/// Which suites to run.
+/// The suites to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run only the suites of packages whose path contains this text.
@@ -47,7 +47,7 @@ pub(crate) struct Results {
     seconds: f64,
 }
 
-/// The results of a suite on both.
+/// The results of a suite on both API servers.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Row {
     suite: String,

@@ -101,7 +101,7 @@ impl Module {
         if copy.exists() {
             fs::remove_dir_all(&copy).map_err(|error| format!("{}: {error}", copy.display()))?;
         }
-        // Without the modes: files of modules are read-only.
+        // The modes are not copied, because files of modules are read-only.
         run_command(
             Command::new("cp")
                 .args(["--recursive", "--no-preserve=mode"])

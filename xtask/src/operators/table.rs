@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Results, Row, kopf};
 
-/// What is known about the failures of suites, and how they run.
+/// Explanations of failures of suites, and how the suites run.
 const NOTES: [(&str, &str); 4] = [
     (
         "sigs.k8s.io/controller-runtime/pkg/cache",

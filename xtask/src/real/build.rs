@@ -172,7 +172,7 @@ fn replace_reflect2(tree: &Path) -> Outcome {
     if vendored.exists() {
         remove(&vendored)?;
     }
-    // Its files are symbolic links to files of other packages.
+    // The files of the package are symbolic links to files of other packages.
     run_command(Command::new("cp").args(["-rL", REFLECT2]).arg(&vendored))
 }
 

@@ -16,7 +16,7 @@ use crate::{
     run::{Outcome, output, run_command, target},
 };
 
-/// How long to wait until each server is ready.
+/// The time to wait until each server is ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(120);
 /// The token of the administrator. The server listens on 127.0.0.1 only.
 const TOKEN: &str = "admin-token";

@@ -14,7 +14,7 @@ use crate::{
     tidy, tools,
 };
 
-/// Which tests to run.
+/// The tests to run.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Test only this package, for example `longshore-engine`; default: all.
@@ -72,8 +72,8 @@ enum Server {
 /// The option of cargo with which all tests run, also after a failure.
 const NO_FAIL_FAST: &str = "--no-fail-fast";
 
-/// The arguments of a user without [`NO_FAIL_FAST`], which cargo accepts only once. After `--`, they are
-/// those of the test harness.
+/// Returns the arguments of a user without [`NO_FAIL_FAST`], which cargo accepts only once. The
+/// arguments after `--` are for the test harness.
 fn without_no_fail_fast(rest: Vec<String>) -> Vec<String> {
     let mut is_of_cargo = true;
     let mut is_kept = |word: &String| {
@@ -149,7 +149,7 @@ fn test(arguments: &Arguments) -> Outcome {
         let mut programs = programs::build(&mut command)?;
         match &arguments.package {
             Some(_) => programs.retain(|program| !suite.long.contains(&program.target)),
-            // What takes long starts first.
+            // Programs that take long start first.
             None => programs.sort_by_key(|program| !suite.long.contains(&program.target)),
         }
         let mut jobs: Vec<Job> = programs.into_iter().map(Program::job).collect();
@@ -186,7 +186,7 @@ fn test(arguments: &Arguments) -> Outcome {
     result
 }
 
-/// What is to know about the tests of a package, or of all packages.
+/// The properties of the tests of a package, or of all packages.
 #[derive(Debug, Default)]
 struct Suite {
     /// True if there is a library, which may have examples to test.
@@ -233,7 +233,7 @@ fn test_frameworks(arguments: &Arguments) -> Outcome {
         .args(["test", NO_FAIL_FAST])
         .args(["--package", "longshore-cli", "--package", "longshore-python"])
         .args(["--test", "frameworks", "--test", "suite"])
-        // One test at a time: each uses all CPUs.
+        // The tests run one at a time, because each uses all CPUs.
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest)
         .env(frameworks::FOLDER_ENV, folder);
@@ -267,7 +267,7 @@ fn test_stores(arguments: &Arguments) -> Outcome {
     count(command, "the embedded cluster", begin)
 }
 
-/// The tests on the current Kubernetes, or the selected part of them.
+/// Runs the tests on the current Kubernetes, or the selected part.
 fn test_current(arguments: &Arguments) -> Outcome {
     if arguments.runs {
         return test_runs(arguments);

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::run::{Outcome, output};
 
-/// How many programs run at the same time.
+/// The maximum number of programs that run at the same time.
 const MAX_RUNNING: usize = 3;
 
 /// A compiled test program.
@@ -37,7 +37,7 @@ impl Program {
     }
 }
 
-/// What runs beside other programs, with a name for the output.
+/// A program that runs in parallel with others, with a name for the output.
 pub(super) struct Job {
     pub(super) name: String,
     pub(super) command: Command,
@@ -53,9 +53,9 @@ pub(super) fn build(command: &mut Command) -> Outcome<Vec<Program>> {
     Ok(programs(&messages))
 }
 
-/// Runs jobs in this order, several at a time, and passes each line of their output to
-/// `read`. `beside` starts at once, beside the usual number of jobs. The error names the jobs
-/// that failed.
+/// Runs jobs in this order, several at a time, and passes each line of their output to `read`.
+/// `beside` starts at once, in addition to the usual number of jobs. The error names the jobs that
+/// failed.
 pub(super) fn run(jobs: Vec<Job>, beside: Option<Job>, mut read: impl FnMut(&str)) -> Outcome {
     let count = jobs.len() + usize::from(beside.is_some());
     let queue = Mutex::new(VecDeque::from(jobs));
@@ -74,7 +74,8 @@ pub(super) fn run(jobs: Vec<Job>, beside: Option<Job>, mut read: impl FnMut(&str
                 let alone = first.is_some();
                 let mut job = first.or_else(&next);
                 while let Some(Job { name, mut command }) = job {
-                    // The output comes at the end: until then, this names what takes long.
+                    // The output is printed at the end. Until then, this prints the names of
+                    // programs that take long.
                     println!("running {name}");
                     let begin = Instant::now();
                     let done = command.stdin(Stdio::null()).output();

@@ -1,9 +1,9 @@
-//! The houses: the folders of `crates`, and which of them may use which.
+//! The houses: the folders of `crates`, and the permitted dependencies between them.
 
 use std::path::Path;
 
-/// Each house, and the other houses that its crates may use. Tests may use more: the list of
-/// dependencies between crates names what.
+/// Each house, and the other houses that its crates may use. Tests may use other houses, too,
+/// according to the list of dependencies between crates.
 const HOUSES: &[(&str, &[&str])] = &[
     ("client", &[]),
     ("cluster", &["client"]),
@@ -32,7 +32,7 @@ pub(super) fn check(from: &Path, to: &Path) -> Option<String> {
     })
 }
 
-/// The name of the house of a crate in `crates/HOUSE/CRATE`. None of other packages.
+/// Returns the house of a crate in `crates/HOUSE/CRATE`; `None` for other packages.
 fn house(folder: &Path) -> Option<&str> {
     let house = folder.parent()?;
     let is_in_crates = house.parent()?.file_name()? == "crates";

@@ -1,4 +1,4 @@
-//! Every Rust file states its purpose, and modules are laid out in one way.
+//! Checks that every Rust file states its purpose, and that all modules have the same layout.
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
@@ -38,8 +38,8 @@ pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome<String> 
     ))
 }
 
-/// The problems of files that are not where the layout wants them: a module with submodules is
-/// a folder with `mod.rs`, and the tests of a module are its submodule `tests`.
+/// Returns the problems of files in wrong places: a module with submodules must be a folder with
+/// `mod.rs`, and the tests of a module must be its submodule `tests`.
 fn misplaced(files: &[&str]) -> Vec<String> {
     let folders: BTreeSet<&str> = files
         .iter()

@@ -66,7 +66,7 @@ const TRANSPORT: (&str, &[&str]) = ("client", &["kube-client", "kube-core", "kub
 /// Further crates that may depend on the kube-rs libraries: they compare Longshore with kube-rs.
 const TRANSPORT_EXCEPTIONS: &[&str] = &["bench", "conformance"];
 
-/// The crate of which all tests may use the helpers.
+/// The crate whose helpers all tests may use.
 const TESTING: &str = "longshore-testing";
 
 /// Runs the checks; the error lists every problem.

@@ -1,4 +1,4 @@
-//! The modules of a crate, and the names that each uses of the others.
+//! The modules of a crate, and the names that they use of each other.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,7 +43,7 @@ pub(super) struct Use {
 }
 
 impl Modules {
-    /// Reads the crate with this root file. Leaves out items with `#[cfg(test)]`, and modules with
+    /// Reads the crate with this root file. Skips items with `#[cfg(test)]`, and modules with
     /// `#[path]`.
     pub(super) fn read(root: &Path) -> Outcome<Self> {
         let mut modules = Self::default();
@@ -158,7 +158,7 @@ fn parse(text: &str) -> (Module, Vec<String>) {
 struct Reader<'a> {
     tokens: &'a [Token<'a>],
     at: usize,
-    /// For each open brace, innermost last: whether it opens an inline module.
+    /// For each open brace, innermost last: true if it opens an inline module.
     inside: Vec<bool>,
     module: Module,
     files: Vec<String>,

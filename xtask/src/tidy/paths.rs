@@ -9,7 +9,7 @@ const DOCUMENTS: &[&str] = &["ARCHITECTURE.md", "CONTRIBUTING.md"];
 /// The document of each house, a folder in `crates`; a crate may have one, too. Paths in them start
 /// at the repository's root or in the house.
 const PAGE: &str = "ARCHITECTURE.md";
-/// What a path in a document starts with.
+/// The first components of paths in documents.
 const ROOTS: &[&str] = &["crates/", "docs/", "docker/", "fuzz/", "xtask/"];
 
 /// Reports each path that does not exist.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::run::{Outcome, cargo, output};
 
-/// How many crates a program with `longshore` and no features compiles at most.
+/// The maximum number of crates that a program with `longshore` and no features compiles.
 const MAX_CRATES: usize = 150;
 
 /// Adds a problem if the client needs too many crates.

@@ -31,7 +31,7 @@ const PERMITTED: char = '+';
 /// A paragraph, comment, string or name.
 #[derive(Debug, PartialEq, Eq)]
 struct Passage {
-    /// Its first line; the first line of the file is 1.
+    /// The number of the passage's first line in the file, from 1.
     line: usize,
     text: String,
 }
