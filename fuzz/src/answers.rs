@@ -86,7 +86,7 @@ async fn watch(cluster: &Cluster) {
     }
 }
 
-/// Whether none of the relevant keys can occur twice. Only then is a value unambiguous.
+/// Returns true if all relevant keys are unique. Otherwise the value is ambiguous.
 fn has_unique_keys(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
     let once = |word: &str| text.matches(word).count() <= 1;

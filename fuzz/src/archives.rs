@@ -1,5 +1,5 @@
-//! Untrusted archives: each is unpacked within the limits or rejected. Unpacking writes
-//! nothing outside of the folder, and no unpacked link leads out of it.
+//! Untrusted archives: each is unpacked within the limits or rejected. Unpacking writes only below
+//! the folder, and no unpacked link points outside.
 
 use std::{
     fs,

@@ -1,9 +1,9 @@
-//! Recordings of requests, in files that are not trusted: the parser never panics, and what a
-//! recorder has written up to any line is a recording, if the whole is.
+//! Recordings of requests, in files that are not trusted: the parser never panics, and any prefix
+//! of complete lines of a valid recording is a valid recording.
 
 use longshore_recording::{FormatError, Recording};
 
-/// How many beginnings of a recording are checked.
+/// The maximum number of beginnings of a recording that are checked.
 const MAX_BEGINNINGS: usize = 32;
 
 pub fn check(data: &[u8]) {
@@ -27,7 +27,7 @@ pub fn check(data: &[u8]) {
                 assert!(before <= count && count <= requests.len());
                 before = count;
             }
-            // Before the end of the first line.
+            // The file ends within the first line.
             Err(FormatError::Empty | FormatError::NotARecording) => assert_eq!(before, 0),
             Err(error) => panic!("{error}"),
         }

@@ -47,7 +47,7 @@ fn labels(text: &str) {
     ] {
         assert_eq!(selector.matches(&labels), again.matches(&labels));
     }
-    // A text may be a list of alternatives. Each of them is less strict.
+    // A text may be a list of alternatives. Each alternative is less strict.
     let parts = LabelSelector::alternatives(text).unwrap();
     for labels in [one("a", "b"), one("a", "7")] {
         let any = parts.iter().any(|part| part.matches(&labels));

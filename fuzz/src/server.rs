@@ -85,7 +85,7 @@ impl Server {
         Self::with_streams(Arc::new(NoStreams))
     }
 
-    /// As [`Server::new`], with sessions in containers.
+    /// Like [`Server::new`], with sessions in containers.
     pub fn with_streams(node_streams: Arc<dyn NodeStreams>) -> Self {
         let engine = Engine::open(longshore_engine::Options {
             clock: Arc::new(FixedClock),
@@ -196,7 +196,7 @@ impl Server {
     }
 }
 
-/// Whether the response may be endless.
+/// Returns true if the response may be endless.
 fn is_stream(uri: &Uri) -> bool {
     let query = percent_encoding::percent_decode_str(uri.query().unwrap_or_default());
     let query = query.decode_utf8_lossy();

@@ -1,6 +1,6 @@
 //! Sweeps: the values of parameters, files of combinations, placeholders and metrics. Each text is
-//! rejected or becomes combinations within the limits, the same ones each time, and their record
-//! parses to the same ones. Metrics of any text are within their limits.
+//! rejected or becomes combinations within the limits. The result is the same each time, and the
+//! record of the combinations parses to equal ones. Metrics of any text are within their limits.
 
 use longshore_launcher::{
     metrics::Metrics,

@@ -38,7 +38,7 @@ pub fn check(data: &[u8]) {
     );
 }
 
-/// Whether a line has only printable text and colours, and resets the colours at its end.
+/// Returns true if a line has only printable text and colours, and resets the colours at its end.
 fn is_safe(line: &str) -> bool {
     let mut rest = line;
     let mut open = false;
