@@ -6,13 +6,7 @@ use crate::run::{Outcome, output};
 
 /// Checks all Rust files of the repository. Returns a summary of their sizes.
 pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome<String> {
-    let files = output(Command::new("git").current_dir(root).args([
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "*.rs",
-    ]))?;
+    let files = rust_files(root)?;
     let mut sizes = Vec::new();
     let mut existing = Vec::new();
     for file in files.lines() {
@@ -36,6 +30,17 @@ pub(super) fn check(root: &Path, problems: &mut Vec<String>) -> Outcome<String> 
         "{} files, median {median} lines, longest {longest} ({longest_file})",
         sizes.len()
     ))
+}
+
+/// The paths of all Rust files of the repository, one per line.
+pub(super) fn rust_files(root: &Path) -> Outcome<String> {
+    output(Command::new("git").current_dir(root).args([
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "*.rs",
+    ]))
 }
 
 /// Returns the problems of files in wrong places: a module with submodules must be a folder with

@@ -2,6 +2,7 @@
 //! compiler does not check. Each message says what to do.
 
 mod cycles;
+mod dialect;
 mod examples;
 mod houses;
 mod layout;
@@ -95,6 +96,7 @@ fn check_sources(metadata: &Value, problems: &mut Vec<String>) -> Outcome<String
     examples::check(&root(), problems)?;
     paths::check(&root(), problems)?;
     words::check(&root(), problems)?;
+    dialect::check(&root(), problems)?;
     Ok(sizes)
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct WhichArgs {
     /// Names [default: all objects that the selectors match]
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::objects))]
     pub(crate) names: Vec<String>,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     pub(crate) namespace: Option<String>,
     /// All namespaces

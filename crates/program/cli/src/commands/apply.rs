@@ -33,7 +33,7 @@ pub(crate) struct ManifestArgs {
     /// Manifests, YAML or JSON; - is stdin
     #[arg(long = "filename", short = 'f', value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Namespace of objects without one [default: that of the context]
+    /// Namespace of objects without one [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// Validate the objects on the server without storing them

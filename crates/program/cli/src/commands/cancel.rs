@@ -40,7 +40,7 @@ pub(crate) struct CancelArgs {
     runs: Vec<String>,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

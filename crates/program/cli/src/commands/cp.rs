@@ -52,7 +52,7 @@ pub(crate) struct CpArgs {
     container: Option<String>,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -40,7 +40,7 @@ pub(crate) struct ContainerArgs {
     tty: bool,
     #[command(flatten)]
     pub(super) owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     pub(super) namespace: Option<String>,
     #[command(flatten)]

@@ -39,7 +39,7 @@ pub(crate) struct ForwardArgs {
     /// PORT, LOCAL:PORT, ROLE:PORT or ROLE/INDEX:LOCAL:PORT; LOCAL 0 is any free port
     #[arg(required = true, value_name = "PORT", value_parser = Forward::parse)]
     ports: Vec<Forward>,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

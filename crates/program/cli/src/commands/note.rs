@@ -38,7 +38,7 @@ pub(crate) struct NoteArgs {
     remove: bool,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

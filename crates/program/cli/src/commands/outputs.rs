@@ -67,7 +67,7 @@ pub(crate) struct OutputsArgs {
     /// Image of the pod that reads a claim [default: that of the run]; it needs a shell
     #[arg(long, value_name = "IMAGE")]
     reader_image: Option<String>,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -34,7 +34,7 @@ pub(crate) struct PortForwardArgs {
     /// Local address to listen on
     #[arg(long, default_value = "127.0.0.1")]
     address: IpAddr,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use crate::{
 #[command(after_help = "Examples:
   longshore role --context production --namespace team > role.yaml")]
 pub(crate) struct RoleArgs {
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -67,7 +67,7 @@ pub(crate) struct SshArgs {
     suffix: String,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

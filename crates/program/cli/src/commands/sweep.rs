@@ -58,7 +58,7 @@ pub(crate) struct SweepArgs {
     /// Output format
     #[arg(long, short, value_enum, default_value_t, value_name = "FORMAT")]
     output: SweepFormat,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -45,7 +45,7 @@ pub(crate) struct TagArgs {
     output: TextFormat,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

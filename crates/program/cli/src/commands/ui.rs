@@ -37,7 +37,7 @@ pub(crate) struct UiArgs {
     /// Open the page in the default browser
     #[arg(long)]
     open: bool,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// All namespaces

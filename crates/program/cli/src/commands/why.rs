@@ -41,7 +41,7 @@ pub(crate) struct WhyArgs {
     /// Runs: names, prefixes, `last`, or patterns such as 'sweep-*'
     #[arg(value_name = "RUN", required = true, add = ArgValueCompleter::new(complete::runs))]
     runs: Vec<String>,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// Output format

@@ -26,7 +26,7 @@ pub struct RunOptions {
     /// Name of the run [default: the name of the folder]
     #[cfg_attr(feature = "clap", arg(long, display_order = 1))]
     pub name: Option<String>,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[cfg_attr(feature = "clap", arg(long, short, display_order = 2))]
     pub namespace: Option<Text>,
     /// Where pods keep data that they fetch, for the next pods: host:/path for a folder of each

@@ -76,7 +76,7 @@ pub(crate) struct LogsArgs {
     /// Prefix each line with its time
     #[arg(long)]
     timestamps: bool,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -102,7 +102,7 @@ pub(crate) struct ResolveArgs {
     /// once for each selector that matches it.
     #[arg(long, conflicts_with_all = ["address", "order", "not_running", "ready", "once"])]
     tensorflow: bool,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// All namespaces

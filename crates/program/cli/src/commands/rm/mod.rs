@@ -58,7 +58,7 @@ pub(crate) struct RmArgs {
     dry_run: bool,
     #[command(flatten)]
     owners: OwnerArgs,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     #[command(flatten)]

@@ -90,7 +90,7 @@ pub(crate) struct RunsArgs {
     /// After listing, print a row each time a run changes, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
-    /// Namespace [default: that of the context]
+    /// Namespace [default: the namespace of the context]
     #[arg(long, short)]
     namespace: Option<String>,
     /// All namespaces
