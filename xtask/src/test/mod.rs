@@ -246,7 +246,8 @@ fn test_browser(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(["--package", "longshore-ui", "--test", "browser"])
+        // With the features that all tests have, so nothing is built again.
+        .args(["--workspace", "--test", "browser"])
         // Each test has a browser.
         .args(["--", "--ignored", "--test-threads", "1"])
         .args(&arguments.rest);
@@ -260,7 +261,7 @@ fn test_stores(arguments: &Arguments) -> Outcome {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(["--package", "longshore-cli", "--test", "emulators"])
+        .args(["--workspace", "--test", "emulators"])
         .args(["--", "--ignored"])
         .args(&arguments.rest)
         .env("LONGSHORE_TEST_AZURITE", azurite);
@@ -331,7 +332,7 @@ fn on_node(cluster: &RunningCluster) -> Command {
     let mut command = cargo();
     command
         .args(["test", NO_FAIL_FAST])
-        .args(["--package", "longshore-cli", "--test", "real"])
+        .args(["--workspace", "--test", "real"])
         // The tests change the node, so they run one at a time.
         .args(["--", "--ignored", "--test-threads", "1"])
         .env("LONGSHORE_TEST_REAL", cluster.description().to_string());
