@@ -2,6 +2,7 @@
 //! any time and for any user.
 
 mod archive;
+mod attempts;
 mod background;
 mod cache;
 mod changes;
@@ -30,6 +31,7 @@ use std::{
 use bytes::Bytes;
 
 use archive::archive;
+pub use attempts::pack_scanned;
 pub use background::pack_in_background;
 use cache::Cache;
 pub use changes::{ChangeArchive, Changes, Manifest};
@@ -276,7 +278,8 @@ impl Bundle {
 ///
 /// Excludes the files that .gitignore and .longshoreignore files match (.longshoreignore takes
 /// precedence), [`DEFAULT_IGNORES`], folders marked as caches by a `CACHEDIR.TAG`, and everything
-/// that is not a file, folder or link.
+/// that is not a file, folder or link. If a file changes while it is read, the folder is packed
+/// again, for up to half a second.
 ///
 /// # Errors
 /// The error contains the path, the problem and the remedy.
@@ -285,7 +288,7 @@ pub fn pack(
     options: &PackOptions,
     progress: impl FnMut(Progress),
 ) -> Result<Bundle, BundleError> {
-    scan(folder, options)?.pack(progress)
+    pack_scanned(folder, options, |_| {}, progress)
 }
 
 #[cfg(test)]

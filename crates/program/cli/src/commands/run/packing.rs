@@ -8,7 +8,7 @@ use std::{
 
 use longshore::launcher::{
     Bundle, PackOptions, RunSpec,
-    bundle::{self, BundleError, Report},
+    bundle::{self, BundleError, Report, Scan},
     terminal_text::escaped,
 };
 
@@ -64,13 +64,16 @@ pub(super) async fn pack(
     );
     let stop = Arc::clone(&options.stop);
     let mut work = tokio::task::spawn_blocking(move || {
-        let scan = bundle::scan(&folder, &options)?;
-        if !scan.is_unchanged()
-            && let Some(text) = announcement(&scan.report)
-        {
-            tick.aside(|| ui::note(format!("{} {text}", head("code"))));
-        }
-        scan.pack(|progress| tick.say(|| packing(progress)))
+        let announce = |scan: &Scan| {
+            if !scan.is_unchanged()
+                && let Some(text) = announcement(&scan.report)
+            {
+                tick.aside(|| ui::note(format!("{} {text}", head("code"))));
+            }
+        };
+        bundle::pack_scanned(&folder, &options, announce, |progress| {
+            tick.say(|| packing(progress));
+        })
     });
     let packed = match interrupt.unless(&mut work).await {
         Ok(packed) => packed,

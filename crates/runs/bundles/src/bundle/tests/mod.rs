@@ -1,6 +1,7 @@
 //! Tests of packing.
 #![allow(clippy::unwrap_used)]
 
+mod changing;
 mod git;
 mod unchanged;
 
