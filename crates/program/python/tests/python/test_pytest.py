@@ -142,7 +142,11 @@ class Replays(unittest.TestCase):
             longshore.Replay("no-such-file")
 
 
-@unittest.skipUnless(importlib.util.find_spec("pytest"), "pytest is not installed")
+#: `longshore.kube` needs pyrsistent.
+HAS_PACKAGES = importlib.util.find_spec("pytest") and importlib.util.find_spec("pyrsistent")
+
+
+@unittest.skipUnless(HAS_PACKAGES, "pytest or pyrsistent is not installed")
 class Pytest(unittest.TestCase):
     def pytest(self, text: str, *arguments: str, **environment: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
