@@ -5,9 +5,9 @@ use std::{path::Path, sync::atomic::Ordering, thread, time::Duration};
 
 use super::{Bundle, BundleError, PackOptions, Progress, Scan, scan};
 
-/// The number of attempts, and the pause between them.
-const ATTEMPTS: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(50);
+/// The number of attempts, and the pause between them. Each attempt reads the whole folder.
+const ATTEMPTS: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Packs a folder like [`pack`](super::pack()). Calls `scanned` for the first scan.
 ///

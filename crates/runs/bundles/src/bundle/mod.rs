@@ -279,7 +279,7 @@ impl Bundle {
 /// Excludes the files that .gitignore and .longshoreignore files match (.longshoreignore takes
 /// precedence), [`DEFAULT_IGNORES`], folders marked as caches by a `CACHEDIR.TAG`, and everything
 /// that is not a file, folder or link. If a file changes while it is read, the folder is packed
-/// again, for up to half a second.
+/// again, up to three times.
 ///
 /// # Errors
 /// The error contains the path, the problem and the remedy.
