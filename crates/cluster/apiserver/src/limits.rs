@@ -185,7 +185,7 @@ pub(crate) const CHUNKS_AT_A_TIME: u32 = 2;
 /// Concurrent tasks that run off the threads that serve requests.
 pub(crate) const OFFLOADED_TASKS: usize = 16;
 
-/// The same for each user except for administrators and nodes.
+/// The same for each user except for administrators.
 pub(crate) const OFFLOADED_TASKS_OF_USER: usize = 4;
 
 /// Size in bytes from which a body is parsed off the threads that serve

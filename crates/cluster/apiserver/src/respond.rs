@@ -173,7 +173,6 @@ impl Responder {
         };
         if !authorizer.allows_everything(&user) {
             let attributes = Attributes::of_request(&parts.method, path, &query);
-            authorizer.prepare(&user, &attributes).await?;
             let decision = authorizer.decide(&user, &attributes);
             if let Some(record) = &audit {
                 record.authorized(decision.allowed, &decision.reason);

@@ -49,9 +49,9 @@ impl Shares {
         }
     }
 
-    /// Returns the share of a user. Administrators and nodes can take all slots.
+    /// Returns the share of a user. Administrators can take all slots.
     pub(crate) fn of(&self, user: &User) -> Share {
-        if user.is_master() || user.node().is_some() {
+        if user.is_master() {
             return self.whole();
         }
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);

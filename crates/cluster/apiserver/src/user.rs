@@ -19,11 +19,6 @@ pub(crate) const ADMINISTRATOR: &str = "longshore-admin";
 /// The administrators' group, whose members may send all requests.
 pub(crate) const MASTERS: &str = "system:masters";
 
-/// The group of all nodes.
-const NODES: &str = "system:nodes";
-/// The start of the user names of nodes.
-const NODE_PREFIX: &str = "system:node:";
-
 /// An authenticated user, or the anonymous user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct User {
@@ -64,14 +59,6 @@ impl User {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    /// The name of the node if the user is a node; empty if the user name does not contain a node
-    /// name. `None` for users who are not nodes.
-    pub(crate) fn node(&self) -> Option<&str> {
-        let node = self.name.strip_prefix(NODE_PREFIX)?;
-        let is_node = self.groups.iter().any(|group| group == NODES);
-        is_node.then_some(node)
-    }
-
     /// Returns a `UserInfo` of authentication.k8s.io.
     pub(crate) fn info(&self) -> Value {
         let mut info = Map::new();
@@ -92,33 +79,5 @@ impl User {
             .collect();
         put("extra", extra.into());
         info.into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nodes_have_the_group_and_a_name_of_nodes() {
-        for (name, groups, node) in [
-            (
-                "system:node:a",
-                &["system:nodes", AUTHENTICATED][..],
-                Some("a"),
-            ),
-            ("system:node:a.b:c", &["system:nodes"][..], Some("a.b:c")),
-            ("system:node:", &["system:nodes"][..], Some("")),
-            ("system:node:a", &["system:node", AUTHENTICATED][..], None),
-            ("system:node", &["system:nodes"][..], None),
-            ("a", &["system:nodes"][..], None),
-        ] {
-            let user = User {
-                name: name.to_owned(),
-                groups: groups.iter().map(|&group| group.to_owned()).collect(),
-                ..User::default()
-            };
-            assert_eq!(user.node(), node, "{name} {groups:?}");
-        }
     }
 }

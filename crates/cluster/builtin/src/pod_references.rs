@@ -1,38 +1,24 @@
-//! Finds the objects that a pod refers to. Pure.
-
-use std::collections::BTreeMap;
+//! Finds the service account and the Secrets that a pod refers to. Pure.
 
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::MIRROR_POD;
 
 /// The parts of a pod that refer to other objects.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PodReferences {
-    metadata: Metadata,
     spec: Spec,
-    status: Status,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Metadata {
-    annotations: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Spec {
-    node_name: Option<String>,
     service_account_name: Option<String>,
     image_pull_secrets: Value,
     init_containers: Option<Vec<Container>>,
     containers: Option<Vec<Container>>,
     ephemeral_containers: Option<Vec<Container>>,
     volumes: Value,
-    resource_claims: Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -40,13 +26,6 @@ struct Spec {
 struct Container {
     env: Value,
     env_from: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Status {
-    resource_claim_statuses: Value,
-    extended_resource_claim_status: Value,
 }
 
 /// The volume sources that refer to a Secret, and the path of the Secret's name.
@@ -64,12 +43,6 @@ const SECRET_PATHS: &[(&str, &str)] = &[
 ];
 
 impl PodReferences {
-    /// The node that the pod is bound to; empty if the pod is not bound.
-    #[must_use]
-    pub fn node(&self) -> &str {
-        self.spec.node_name.as_deref().unwrap_or_default()
-    }
-
     /// The name of the service account; empty if it is not set.
     #[must_use]
     pub fn service_account(&self) -> &str {
@@ -77,16 +50,7 @@ impl PodReferences {
         account.unwrap_or_default()
     }
 
-    /// Returns true if a node created the pod from a file.
-    #[must_use]
-    pub fn is_mirror(&self) -> bool {
-        let annotations = self.metadata.annotations.as_ref();
-        annotations.is_some_and(|all| all.contains_key(MIRROR_POD))
-    }
-
-    /// The volumes.
-    #[must_use]
-    pub fn volumes(&self) -> &[Value] {
+    fn volumes(&self) -> &[Value] {
         items(&self.spec.volumes)
     }
 
@@ -94,12 +58,6 @@ impl PodReferences {
     pub fn projected_sources(&self) -> impl Iterator<Item = &Value> {
         let volumes = self.volumes().iter();
         volumes.flat_map(|volume| items(&volume["projected"]["sources"]))
-    }
-
-    /// The entries of `spec.resourceClaims`.
-    #[must_use]
-    pub fn resource_claims(&self) -> &[Value] {
-        items(&self.spec.resource_claims)
     }
 
     fn containers(&self) -> impl Iterator<Item = &Container> {
@@ -112,13 +70,13 @@ impl PodReferences {
         lists.into_iter().flatten().flatten()
     }
 
-    /// The names in `envFrom` and `env` of the containers.
-    fn in_environments(&self, from: &str, key: &str) -> impl Iterator<Item = &str> {
-        self.containers().flat_map(move |container| {
+    /// The names of Secrets in `envFrom` and `env` of the containers.
+    fn in_environments(&self) -> impl Iterator<Item = &str> {
+        self.containers().flat_map(|container| {
             let all = items(&container.env_from).iter();
-            let all = all.map(move |source| &source[from]["name"]);
+            let all = all.map(|source| &source["secretRef"]["name"]);
             let one = items(&container.env).iter();
-            let one = one.map(move |variable| &variable["valueFrom"][key]["name"]);
+            let one = one.map(|variable| &variable["valueFrom"]["secretKeyRef"]["name"]);
             all.chain(one).filter_map(Value::as_str)
         })
     }
@@ -134,41 +92,10 @@ impl PodReferences {
         let projected = self.projected_sources();
         let projected = projected.filter_map(|source| source["secret"]["name"].as_str());
         for_images
-            .chain(self.in_environments("secretRef", "secretKeyRef"))
+            .chain(self.in_environments())
             .chain(in_volumes)
             .chain(projected)
             .filter(|name| !name.is_empty())
-    }
-
-    /// The names of the ConfigMaps that the pod refers to.
-    pub fn config_maps(&self) -> impl Iterator<Item = &str> {
-        let in_volumes = self.volumes().iter();
-        let in_volumes = in_volumes.filter_map(|volume| volume["configMap"]["name"].as_str());
-        let projected = self.projected_sources();
-        let projected = projected.filter_map(|source| source["configMap"]["name"].as_str());
-        self.in_environments("configMapRef", "configMapKeyRef")
-            .chain(in_volumes)
-            .chain(projected)
-            .filter(|name| !name.is_empty())
-    }
-
-    /// The names of the ResourceClaims of the pod that exist.
-    pub fn claims_of_devices(&self) -> impl Iterator<Item = &str> {
-        let status = &self.status;
-        let own =
-            self.resource_claims().iter().filter_map(|claim| {
-                match claim["resourceClaimName"].as_str() {
-                    Some(name) => Some(name),
-                    None if claim["resourceClaimTemplateName"].is_string() => {
-                        let mut made = items(&status.resource_claim_statuses).iter();
-                        let made = made.find(|made| made["name"] == claim["name"])?;
-                        made["resourceClaimName"].as_str()
-                    }
-                    None => None,
-                }
-            });
-        let extended = status.extended_resource_claim_status["resourceClaimName"].as_str();
-        own.chain(extended).filter(|name| !name.is_empty())
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::fmt::Debug;
 
-use longshore_model::FieldSelector;
-
 /// A question to the authorizer: may a user do something? `path` is empty for requests for
 /// resources.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -25,8 +23,6 @@ pub struct AccessRequest {
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// The field selector; selects everything if it cannot be parsed.
-    pub fields: FieldSelector,
     /// The path of a request that is not for a resource.
     pub path: String,
 }

@@ -68,13 +68,6 @@ impl FieldSelector {
             .map(|(.., v)| v.as_str())
     }
 
-    /// Returns true if a term requires `path` to have this value.
-    #[must_use]
-    pub fn requires(&self, path: &str, value: &str) -> bool {
-        let mut terms = self.terms.iter();
-        terms.any(|(p, equal, v)| *equal && p == path && v == value)
-    }
-
     /// Returns true if all terms match. `get` returns the value of a field; `None` counts as empty.
     pub fn matches_with(&self, get: impl Fn(&str) -> Option<String>) -> bool {
         self.terms

@@ -15,9 +15,6 @@ pub(crate) struct Attributes {
     pub(crate) subresource: String,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// The field selector of a request for several objects. Only the node authorizer
-    /// evaluates it.
-    pub(crate) fields: FieldSelector,
     /// The path of a request that is not for a resource.
     pub(crate) path: Option<String>,
 }
@@ -57,16 +54,11 @@ impl Attributes {
         let part = |index: usize| parts.get(index).copied().unwrap_or_default().to_owned();
         let mut name = part(1);
         let reads = matches!(*method, Method::GET | Method::HEAD);
-        let selects = name.is_empty() && (reads || *method == Method::DELETE);
-        let mut fields = match query.first("fieldSelector") {
-            Some(selector) if selects => selector.parse().unwrap_or_default(),
-            _ => FieldSelector::everything(),
-        };
         let verb = match (special, method) {
             (Some(verb), _) => verb,
             (None, _) if reads && !name.is_empty() => "get",
             (None, _) if reads => {
-                name = selected_name(&fields).unwrap_or_default().to_owned();
+                name = selected_name(query).unwrap_or_default();
                 if query.flag("watch") == Some(true) {
                     "watch"
                 } else {
@@ -80,10 +72,6 @@ impl Attributes {
             (None, &Method::DELETE) => "delete",
             _ => "",
         };
-        if special.is_some() {
-            // As in Kubernetes, these paths do not support selectors.
-            fields = FieldSelector::everything();
-        }
         Self {
             verb: verb.to_owned(),
             group: group.to_owned(),
@@ -95,7 +83,6 @@ impl Attributes {
             },
             namespace: namespace.to_owned(),
             name,
-            fields,
             path: None,
         }
     }
@@ -159,11 +146,12 @@ pub(crate) fn forbidden(group: &str, resource: &str, name: &str, message: &str) 
     error
 }
 
-/// The name that a field selector requires.
-fn selected_name(fields: &FieldSelector) -> Option<&str> {
+/// The name that the field selector of a request for several objects requires.
+fn selected_name(query: &Query) -> Option<String> {
+    let fields: FieldSelector = query.first("fieldSelector")?.parse().ok()?;
     let name = fields.required("metadata.name")?;
     let is_name = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
-    is_name.then_some(name)
+    is_name.then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -303,7 +291,6 @@ mod tests {
                 text(&resource.namespace)
             },
             name: text(&resource.name),
-            fields: FieldSelector::everything(),
             path: None,
         }
     }

@@ -1,12 +1,10 @@
 //! Authorization: decides whether an authenticated user may send a request. Members of
-//! `system:masters` may send all requests; for nodes, the node authorizer decides first; roles and
-//! role bindings (RBAC) decide for all others.
+//! `system:masters` may send all requests; roles and role bindings (RBAC) decide for all others.
 
 mod attributes;
 mod escalation;
 mod impersonation;
 mod index;
-mod node;
 mod policy;
 mod rule;
 
@@ -22,14 +20,12 @@ pub(crate) use attributes::{Attributes, forbidden};
 pub(crate) use escalation::EscalationCheck;
 pub(crate) use impersonation::impersonated;
 pub(crate) use index::{Index, joined};
-pub(crate) use node::claim_of;
 pub(crate) use policy::ensure as ensure_default_policy;
 pub(crate) use rule::Rule;
 
 use index::Stored;
-use node::{NodeAuthorizer, Verdict};
 
-use crate::{offload::offload, status_error::StatusError, user::User};
+use crate::{status_error::StatusError, user::User};
 
 /// The API group of roles and role bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -37,8 +33,8 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// The authorization mode, with the names of kube-apiserver's option `--authorization-mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AuthorizationMode {
-    /// The node authorizer decides about the requests of nodes, and roles and role bindings about
-    /// all others, like `Node,RBAC` in Kubernetes. Requests without credentials belong to the user
+    /// Roles and role bindings decide about requests, like `RBAC` in Kubernetes. The name
+    /// `Node,RBAC` has the same effect. Requests without credentials belong to the user
     /// `system:anonymous`.
     #[default]
     Rbac,
@@ -109,7 +105,6 @@ pub(crate) struct Authorizer {
     /// All four kinds.
     kinds: Vec<Arc<KindInfo>>,
     index: Mutex<Arc<Index>>,
-    nodes: Arc<NodeAuthorizer>,
 }
 
 impl Authorizer {
@@ -128,7 +123,6 @@ impl Authorizer {
             roles,
             bindings,
             index: Mutex::default(),
-            nodes: Arc::new(NodeAuthorizer::new(engine.clone())),
             engine,
         }
     }
@@ -142,32 +136,11 @@ impl Authorizer {
         if self.allows_everything(user) {
             return Decision::allowed(String::new());
         }
-        let node = match user.node() {
-            Some(node) => match self.nodes.decide(node, request) {
-                Verdict::Allowed => return Decision::allowed(String::new()),
-                Verdict::NoOpinion(reason) => reason,
-            },
-            None => "".into(),
-        };
         let mut decision = self.index().decide(user, request);
-        if !decision.allowed {
-            decision.reason = refusal(&node, &decision.reason);
+        if !decision.allowed && !decision.reason.is_empty() {
+            decision.reason = format!("rbac: {}", decision.reason);
         }
         decision
-    }
-
-    /// Reads the data that [`Authorizer::decide`] needs for a request of a node. This takes longer
-    /// after many changes, and would otherwise delay other requests.
-    pub(crate) async fn prepare(
-        &self,
-        user: &User,
-        request: &Attributes,
-    ) -> Result<(), StatusError> {
-        if user.node().is_none() || !self.nodes.is_behind(request) {
-            return Ok(());
-        }
-        let nodes = self.nodes.clone();
-        offload(move || nodes.catch_up()).await
     }
 
     /// Returns true if decisions about a user do not depend on roles.
@@ -220,16 +193,6 @@ impl Authorizer {
     }
 }
 
-/// The reasons of the authorizers that did not allow a request, in the form of Kubernetes.
-fn refusal(node: &str, roles: &str) -> String {
-    let reasons = [("node", node), ("rbac", roles)];
-    let reasons = reasons.iter().filter(|(_, reason)| !reason.is_empty());
-    let reasons: Vec<String> = reasons
-        .map(|(authorizer, reason)| format!("{authorizer}: {reason}"))
-        .collect();
-    reasons.join("\n")
-}
-
 fn stored(object: &Object) -> Stored<'_> {
     Stored {
         namespace: object.namespace().unwrap_or_default(),
@@ -254,18 +217,6 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(text.parse().ok(), mode, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn reasons_name_their_authorizers() {
-        for (node, roles, expected) in [
-            ("", "", ""),
-            ("a", "", "node: a"),
-            ("", "b", "rbac: b"),
-            ("a", "b", "node: a\nrbac: b"),
-        ] {
-            assert_eq!(refusal(node, roles), expected);
         }
     }
 }

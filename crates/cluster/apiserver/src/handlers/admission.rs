@@ -9,14 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::{certificates::SignerRules, role_rules::RoleRules};
 use crate::{
-    authorization::{self, AuthorizationMode},
+    authorization,
     call::{Call, Shared},
     query::Query,
     user::User,
-    webhooks::{
-        Admission, Attributes, Dependencies, NodeRestriction, Operation, Required, Resource,
-        WriteRule,
-    },
+    webhooks::{Admission, Attributes, Dependencies, Operation, Required, Resource, WriteRule},
 };
 
 /// The object of a request.
@@ -81,7 +78,6 @@ impl Authorizer for Access {
             subresource: request.subresource.clone(),
             namespace: request.namespace.clone(),
             name: request.name.clone(),
-            fields: request.fields.clone(),
             path: Some(request.path.clone()).filter(|path| !path.is_empty()),
         };
         let user = account.as_ref().unwrap_or(&self.user);
@@ -112,7 +108,6 @@ pub(super) fn of(
         rules: rules(call, operations, place),
         dependencies: dependencies.clone(),
         converter: call.converter(),
-        restriction: restriction(call),
         reads_parameters: group == "admissionregistration.k8s.io" && !call.user.is_master(),
     };
     webhooks.admission(engine, &call.warnings, operations, required, || {
@@ -167,14 +162,6 @@ fn rules(call: &Call, operations: &[Operation], place: Place<'_>) -> Vec<Box<dyn
     rules
 }
 
-/// Returns the restriction on the user's changes, if the user is a node.
-fn restriction(call: &Call) -> Option<NodeRestriction> {
-    match call.shared.authorizer.mode() {
-        AuthorizationMode::Rbac => NodeRestriction::of(&call.user),
-        AuthorizationMode::AlwaysAllow => None,
-    }
-}
-
 /// Returns the admission of a POST to the collection `bindings`.
 pub(super) fn of_bindings(
     call: &Call,
@@ -186,7 +173,6 @@ pub(super) fn of_bindings(
     } = &*call.shared;
     let dependencies = Dependencies::default();
     let required = Required {
-        restriction: restriction(call),
         dependencies: dependencies.clone(),
         ..Required::default()
     };

@@ -1,7 +1,7 @@
 //! POST to `pods/{name}/eviction`: a delete that honours disruption budgets.
 
 use http::StatusCode;
-use longshore_engine::{DeleteOptions, Evict, ReadVersion, Target};
+use longshore_engine::{DeleteOptions, Evict, Target};
 use longshore_model::Status;
 
 use super::{
@@ -50,7 +50,6 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
         name: &target.name,
         subresource: "eviction",
     };
-    let pod = current_uid(&call, &target);
     let admission = admission::of(&call, &[Operation::Create], place, || {
         admission::write_options(&call.query, options.dry_run)
     });
@@ -64,9 +63,6 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
         body => DeleteOptions::from_body(body)?,
     };
     delete.dry_run |= options.dry_run;
-    if call.user.node().is_some() && delete.uid.is_none() {
-        delete.uid = pod;
-    }
     let evict = Evict {
         namespace: target.namespace.unwrap_or_default(),
         name: target.name,
@@ -79,14 +75,4 @@ pub(super) async fn evict(call: Call, target: Target, body: RequestBody) -> Repl
     };
     let status = serde_json::to_vec(&status).map_err(StatusError::internal)?;
     reply::document(StatusCode::CREATED, wanted.encoding, status.into())
-}
-
-/// The uid of the pod, which admission may check.
-fn current_uid(call: &Call, target: &Target) -> Option<String> {
-    let (namespace, at) = (target.namespace.as_deref(), ReadVersion::Latest);
-    let pod = call
-        .shared
-        .engine
-        .get(&target.kind, namespace, &target.name, at);
-    pod.ok().map(|pod| pod.uid().to_owned())
 }

@@ -24,7 +24,7 @@ pub(super) async fn create(
 ) -> Reply {
     let wanted = plain_shape(&call)?;
     let (request, _) = input::object(&call.headers, body, review.kind).await?;
-    let answer = review.answer(&call, namespace.as_deref(), request).await?;
+    let answer = review.answer(&call, namespace.as_deref(), request)?;
     reply::document(
         StatusCode::CREATED,
         wanted.encoding,
@@ -34,7 +34,7 @@ pub(super) async fn create(
 
 impl Review {
     /// Responds with the review from the request body, completed with a status.
-    async fn answer(
+    fn answer(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -57,10 +57,10 @@ impl Review {
             "TokenReview" => token(call, &request["spec"])?,
             "SelfSubjectAccessReview" => {
                 self.check_attributes(&request["spec"])?;
-                decision(call, &call.user, &request["spec"]).await?
+                decision(call, &call.user, &request["spec"])
             }
             "SelfSubjectRulesReview" => rules(call, &request["spec"])?,
-            _ => self.access(call, namespace, &request).await?,
+            _ => self.access(call, namespace, &request)?,
         };
         Ok(request)
     }
@@ -70,7 +70,7 @@ impl Review {
     }
 
     /// Reviews the access of another user.
-    async fn access(
+    fn access(
         self,
         call: &Call,
         namespace: Option<&str>,
@@ -112,7 +112,7 @@ impl Review {
             let why = "at least one of user or group must be specified";
             return Err(self.refused(vec![invalid("spec.user", "", why)]));
         }
-        decision(call, &user, spec).await
+        Ok(decision(call, &user, spec))
     }
 
     fn check_attributes(self, spec: &Value) -> Result<(), StatusError> {
@@ -141,47 +141,36 @@ impl Review {
 }
 
 /// Decides whether a user may send the request that a review describes.
-async fn decision(call: &Call, user: &User, spec: &Value) -> Result<Value, StatusError> {
-    let (attributes, problem) = attributes(spec);
-    let authorizer = &call.shared.authorizer;
-    authorizer.prepare(user, &attributes).await?;
-    let decision = authorizer.decide(user, &attributes);
+fn decision(call: &Call, user: &User, spec: &Value) -> Value {
+    let decision = call.shared.authorizer.decide(user, &attributes(spec));
     let mut status = json!({"allowed": decision.allowed});
     if !decision.reason.is_empty() {
         status["reason"] = decision.reason.into();
     }
-    if let Some(problem) = problem {
-        status["evaluationError"] = problem.into();
-    }
-    Ok(status)
+    status
 }
 
-/// The attributes of the request that a review describes, and the part of its field selector that
-/// is ignored.
-fn attributes(spec: &Value) -> (Attributes, Option<&'static str>) {
+/// The attributes of the request that a review describes.
+fn attributes(spec: &Value) -> Attributes {
     let text = |from: &Value, field: &str| from[field].as_str().unwrap_or_default().to_owned();
     let other = &spec["nonResourceAttributes"];
     if !other.is_null() {
-        let attributes = Attributes {
+        return Attributes {
             verb: text(other, "verb"),
             path: Some(text(other, "path")),
             ..Attributes::default()
         };
-        return (attributes, None);
     }
     let of = &spec["resourceAttributes"];
-    let (fields, problem) = review_fields::read(&of["fieldSelector"]);
-    let attributes = Attributes {
+    Attributes {
         verb: text(of, "verb"),
         group: text(of, "group"),
         resource: text(of, "resource"),
         subresource: text(of, "subresource"),
         namespace: text(of, "namespace"),
         name: text(of, "name"),
-        fields,
         path: None,
-    };
-    (attributes, problem)
+    }
 }
 
 /// Lists the permissions of the request's user in a namespace.
@@ -199,12 +188,7 @@ fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
         }));
     }
     let index = authorizer.index();
-    let (rules, mut errors) = index.rules_for(&call.user, namespace);
-    let is_node = call.user.node().is_some();
-    if is_node {
-        let problem = "node authorizer does not support user rule resolution";
-        errors.insert(0, problem.to_owned());
-    }
+    let (rules, errors) = index.rules_for(&call.user, namespace);
     let of_resources = rules.iter().filter(|rule| !rule.resources.is_empty());
     let of_resources: Vec<Rule> = of_resources
         .map(|rule| Rule {
@@ -225,7 +209,7 @@ fn rules(call: &Call, spec: &Value) -> Result<Value, StatusError> {
     let mut status = json!({
         "resourceRules": of_resources,
         "nonResourceRules": others,
-        "incomplete": is_node,
+        "incomplete": false,
     });
     if let Some(errors) = joined(&errors) {
         status["evaluationError"] = errors.into();

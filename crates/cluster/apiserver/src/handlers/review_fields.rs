@@ -1,6 +1,6 @@
 //! The field selector in reviews of access. Pure.
 
-use longshore_model::{CauseList, FieldSelector, StatusCause};
+use longshore_model::{CauseList, StatusCause};
 use serde_json::Value;
 
 use crate::status_error::{forbidden, invalid, required};
@@ -60,36 +60,6 @@ fn values(requirement: &Value) -> &[Value] {
     list.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Reads a selector, and returns a message if a part of it is ignored.
-pub(super) fn read(selector: &Value) -> (FieldSelector, Option<&'static str>) {
-    const ALL: &str = "spec.resourceAttributes.fieldSelector ignored due to parse error";
-    const SOME: &str = "spec.resourceAttributes.fieldSelector partially ignored due to parse error";
-    let everything = FieldSelector::everything();
-    let requirements = requirements(selector);
-    if requirements.is_empty() {
-        let raw = selector["rawSelector"].as_str().unwrap_or_default();
-        return match raw.parse() {
-            Ok(fields) => (fields, None),
-            Err(_) => (everything, Some(ALL)),
-        };
-    }
-    let (mut fields, mut known, mut ignored) = (everything, 0, false);
-    for requirement in requirements {
-        let key = requirement["key"].as_str().unwrap_or_default();
-        match (requirement["operator"].as_str(), values(requirement)) {
-            (Some("In"), [Value::String(value)]) => {
-                known += 1;
-                fields = fields.with(key, value);
-            }
-            // Decisions do not depend on excluded values.
-            (Some("NotIn"), [Value::String(_)]) => known += 1,
-            _ => ignored = true,
-        }
-    }
-    let problem = if known > 0 { SOME } else { ALL };
-    (fields, ignored.then_some(problem))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -127,31 +97,6 @@ mod tests {
                 .collect();
             assert_eq!(fields.join(","), expected, "{selector}");
             assert_eq!(causes.is_empty(), expected.is_empty(), "{selector}");
-        }
-    }
-
-    #[test]
-    fn selectors_are_read_as_far_as_possible() {
-        let one = json!({"key": "a", "operator": "In", "values": ["b"]});
-        let two = json!({"key": "a", "operator": "In", "values": ["b", "c"]});
-        let not = json!({"key": "d", "operator": "NotIn", "values": ["e"]});
-        for (selector, requires, problem) in [
-            (Value::Null, false, ""),
-            (json!({"rawSelector": "a=b,c!=d"}), true, ""),
-            (json!({"rawSelector": "a"}), false, " ignored"),
-            (json!({"requirements": [one, not]}), true, ""),
-            (
-                json!({"requirements": [one, two]}),
-                true,
-                " partially ignored",
-            ),
-            (json!({"requirements": [two]}), false, " ignored"),
-        ] {
-            let (fields, found) = read(&selector);
-            assert_eq!(fields.requires("a", "b"), requires, "{selector}");
-            let expected =
-                (!problem.is_empty()).then(|| format!("{PATH}{problem} due to parse error"));
-            assert_eq!(found.map(str::to_owned), expected, "{selector}");
         }
     }
 }

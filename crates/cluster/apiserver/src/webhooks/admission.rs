@@ -11,7 +11,6 @@ use super::{
     configuration::Index,
     conversion::Converter,
     message::Objects,
-    node_restriction::{Change, NodeRestriction},
     refusal::Refusal,
     write_rules::{Dependencies, WriteRule},
 };
@@ -49,8 +48,6 @@ pub(crate) struct Admission {
     pub(super) warnings: Warnings,
     /// Converts the objects, if their definition has a conversion webhook.
     pub(super) converter: Option<Converter>,
-    /// Restricts the changes, if the user is a node.
-    pub(super) restriction: Option<NodeRestriction>,
     /// The rules about the writes of the user.
     pub(super) rules: Vec<Box<dyn WriteRule>>,
     /// The objects that were read.
@@ -65,7 +62,6 @@ impl Admission {
             object: Some(object),
             old_object: None,
         };
-        self.restrict(operation, "", &objects)?;
         let object = self.mutate(operation, objects).await?;
         let objects = Objects {
             object,
@@ -73,23 +69,6 @@ impl Admission {
         };
         self.validate(operation, &objects).await?;
         Ok(objects.object.unwrap_or_default())
-    }
-
-    /// Checks the change of a node. `name` is the object's name, used if the request has no name.
-    fn restrict(&self, operation: Operation, name: &str, objects: &Objects) -> Result<(), Error> {
-        let Some(restriction) = &self.restriction else {
-            return Ok(());
-        };
-        let own = self.attributes.name.as_str();
-        restriction.check(&Change {
-            engine: &self.engine,
-            dependencies: &self.dependencies,
-            attributes: &self.attributes,
-            operation,
-            name: if own.is_empty() { name } else { own },
-            object: objects.object.as_ref().unwrap_or(&Value::Null),
-            old_object: objects.old_object.as_ref().unwrap_or(&Value::Null),
-        })
     }
 
     /// Checks the rules of a stage. `after` is the object of the write.
@@ -191,9 +170,6 @@ impl Reviewer for Admission {
             (_, None) => Operation::Create,
             (_, Some(_)) => Operation::Update,
         };
-        if review.stage != ReviewStage::Validating {
-            self.restrict(operation, &review.name, &objects)?;
-        }
         match review.stage {
             ReviewStage::Mutating => {
                 let object = self.mutate(operation, objects).await?;

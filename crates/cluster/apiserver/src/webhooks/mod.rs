@@ -1,6 +1,6 @@
 //! Admission webhooks and policies: MutatingWebhookConfigurations and
 //! ValidatingWebhookConfigurations with the calls of their webhooks, and the policies whose
-//! expressions check and change requests. The changes of nodes are restricted before.
+//! expressions check and change requests.
 
 mod admission;
 mod answer;
@@ -13,7 +13,6 @@ mod dispatch;
 mod evaluation;
 mod labels;
 mod message;
-mod node_restriction;
 mod policies;
 mod refusal;
 mod rules;
@@ -31,7 +30,6 @@ pub(crate) use admission::{Admission, Warnings};
 pub(crate) use attributes::{Attributes, Operation, Resource};
 
 pub(crate) use conversion::Converter;
-pub(crate) use node_restriction::NodeRestriction;
 pub(crate) use write_rules::{Dependencies, WriteRule};
 
 use self::{
@@ -44,8 +42,6 @@ use self::{
 pub(crate) struct Required {
     /// Converts the objects, if their definition has a conversion webhook.
     pub(crate) converter: Option<Converter>,
-    /// Restricts the changes, if the user is a node.
-    pub(crate) restriction: Option<NodeRestriction>,
     /// True if the user's permission to read the parameters of a policy is checked.
     pub(crate) reads_parameters: bool,
     /// The rules about the writes of the user.
@@ -56,10 +52,7 @@ pub(crate) struct Required {
 
 impl Required {
     fn is_any(&self) -> bool {
-        self.converter.is_some()
-            || self.restriction.is_some()
-            || self.reads_parameters
-            || !self.rules.is_empty()
+        self.converter.is_some() || self.reads_parameters || !self.rules.is_empty()
     }
 }
 
@@ -96,7 +89,6 @@ impl Webhooks {
             attributes,
             warnings: warnings.clone(),
             converter: required.converter,
-            restriction: required.restriction,
             rules: required.rules,
             dependencies: required.dependencies,
         })

@@ -503,6 +503,32 @@ async fn reviews_answer_by_roles() {
     ana.refused("POST", &path, &json!({"spec": spec})).await;
     let answer = server.post(&path, &json!({"spec": spec})).await;
     assert_eq!(answer.json()["status"], json!({"allowed": false}));
+    let attributes = json!({"verb": "list", "resource": "pods", "fieldSelector": {}});
+    let review = json!({"spec": {"resourceAttributes": attributes}});
+    let path = format!("{group}/selfsubjectaccessreviews");
+    assert_eq!(ana.call("POST", &path, &review).await.code, 422);
+}
+
+#[tokio::test]
+async fn nodes_have_only_the_permissions_of_roles() {
+    let server = Server::with_default_policy().await;
+    let headers = [
+        ("impersonate-user", "system:node:n1"),
+        ("impersonate-group", "system:nodes"),
+    ];
+    let node = As::new(&server, &headers);
+    let nodes = "/api/v1/nodes";
+    let own = json!({"metadata": {"name": "n1"}});
+    let message = node.refused("POST", nodes, &own).await;
+    assert!(message.ends_with("at the cluster scope"), "{message}");
+    let group =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:nodes"});
+    let bound = binding("nodes", "ClusterRole", "system:node", group);
+    server.made(CLUSTER_BINDINGS, bound).await;
+    for name in ["n1", "n2"] {
+        let object = json!({"metadata": {"name": name}});
+        assert_eq!(node.call("POST", nodes, &object).await.code, 201, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -23,7 +23,6 @@ mod logs;
 mod long_answers;
 mod long_responses;
 mod network;
-mod nodes;
 mod objects;
 mod proxy;
 mod restore;

@@ -24,16 +24,6 @@ impl<'a> As<'a> {
         }
     }
 
-    /// A node.
-    pub(crate) fn node(server: &'a Server, name: &str) -> Self {
-        let user = format!("system:node:{name}");
-        let headers = [
-            ("impersonate-user", &*user),
-            ("impersonate-group", "system:nodes"),
-        ];
-        Self::new(server, &headers)
-    }
-
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -57,10 +47,6 @@ impl<'a> As<'a> {
 
     pub(crate) async fn get(&self, path: &str) -> u16 {
         self.call("GET", path, &Value::Null).await.code
-    }
-
-    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Answer {
-        self.send("PATCH", path, MERGE, body).await
     }
 
     /// The message of a refused request.

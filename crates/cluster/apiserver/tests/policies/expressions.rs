@@ -75,6 +75,9 @@ async fn the_authorizer_answers_by_roles() {
             .to_owned(),
         "authorizer.requestResource.check('custom').allowed()".to_owned(),
         format!("{robot}.group('').resource('pods').namespace('default').check('list').allowed()"),
+        format!(
+            "{robot}.group('').resource('pods').fieldSelector('a=b').labelSelector('a').check('list').allowed()"
+        ),
         format!("!{robot}.group('').resource('pods').check('delete').allowed()"),
         format!(
             "!{robot}.group('').resource('secrets').name('s').subresource('x').check('get').allowed()"

@@ -84,13 +84,8 @@ fn found(receiver: &Opaque, name: &str, args: &[&str]) -> Option<Result<Opaque, 
         (Opaque::ResourceCheck(access), "name", [name]) => {
             Opaque::ResourceCheck(with(access, &|new| new.request.name = (*name).to_owned()))
         }
-        (Opaque::ResourceCheck(access), "fieldSelector", [selector]) => {
-            Opaque::ResourceCheck(with(access, &|new| {
-                new.request.fields = selector.parse().unwrap_or_default();
-            }))
-        }
-        // Decisions do not depend on labels.
-        (Opaque::ResourceCheck(access), "labelSelector", [_]) => {
+        // Decisions do not depend on selectors.
+        (Opaque::ResourceCheck(access), "fieldSelector" | "labelSelector", [_]) => {
             Opaque::ResourceCheck(access.clone())
         }
         (Opaque::PathCheck(access) | Opaque::ResourceCheck(access), "check", [verb]) => {

@@ -32,8 +32,6 @@ pub struct Review {
     pub kind: Arc<KindInfo>,
     /// The namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// The name; empty if it will be generated.
-    pub name: String,
     /// The new object; `None` for a delete.
     pub object: Option<Value>,
     /// The stored object; `None` for a create.
@@ -137,7 +135,6 @@ impl Reviews {
                 stage: ReviewStage::Mutating,
                 kind: kind.clone(),
                 namespace: text(&object, "namespace"),
-                name: text(&object, "name").unwrap_or_default(),
                 object: Some(Value::Object(object)),
                 old_object: shown_old(),
                 basis: basis(old),
@@ -159,7 +156,6 @@ impl Reviews {
             stage: ReviewStage::Validating,
             kind: kind.clone(),
             namespace: text(&object, "namespace"),
-            name: text(&object, "name").unwrap_or_default(),
             object: Some(Value::Object(object)),
             old_object,
             basis: basis(old),
@@ -177,7 +173,6 @@ impl Reviews {
             stage: ReviewStage::Deleting,
             kind: view.info.clone(),
             namespace: old.namespace().map(str::to_owned),
-            name: old.name().to_owned(),
             object: None,
             old_object: Some(shown),
             basis,

@@ -74,7 +74,7 @@ pub(crate) struct UpArgs {
     /// Who may do what: RBAC or AlwaysAllow [default: RBAC]
     ///
     /// With RBAC, roles and role bindings decide what pods, service accounts and other users
-    /// may do, and the node authorizer what nodes may do. With AlwaysAllow, every authenticated user has full access. The credentials in
+    /// may do. With AlwaysAllow, every authenticated user has full access. The credentials in
     /// the kubeconfig always have full access. See docs/authentication.md.
     #[arg(long, value_name = "MODE")]
     authorization_mode: Option<AuthorizationMode>,

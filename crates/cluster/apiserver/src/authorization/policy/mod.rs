@@ -18,15 +18,7 @@ use self::{
     objects::DefaultObject,
     reconcile::{Change, reconcile},
 };
-use super::{GROUP, rule::Rule};
-
-/// The rules of the role `system:node`.
-pub(super) fn node_rules() -> Vec<Rule> {
-    let mut roles = system_roles::ROLES.iter();
-    let node = roles.find(|role| role.name == "system:node");
-    let rules = node.into_iter().flat_map(|role| role.rules);
-    rules.map(table::DefaultRule::rule).collect()
-}
+use super::GROUP;
 
 /// Creates the missing default objects, and updates default objects that lack permissions or
 /// subjects.
