@@ -187,6 +187,48 @@ async fn rule_30_an_equal_status_is_written_once_in_another_storage_version() {
 }
 
 #[tokio::test]
+async fn rule_30_a_write_without_changes_stores_an_object_in_the_new_storage_version() {
+    let api = api();
+    let versions = |is_v1_stored: bool| {
+        let mut old = version("v1", is_v1_stored);
+        old["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["old"] =
+            json!({"type": "string"});
+        json!([old, version("v2", !is_v1_stored)])
+    };
+    let crd = definition(versions(true));
+    api.create(DEFINITIONS, crd).await.unwrap();
+    for name in ["a", "b"] {
+        let object = json!({"metadata": {"name": name}, "spec": {"size": 40, "old": "yes"}});
+        create(&api, "v1", object).await.unwrap();
+    }
+    let body = json!({"spec": {"versions": versions(false)}});
+    let changed = api.merge(DEFINITIONS, "shoes.example.com", body).await;
+    let changed = changed.unwrap().revision();
+
+    let patch = async || {
+        let written = patch(&api, "v1", Subresource::None, PatchKind::Merge, json!({})).await;
+        written.unwrap().revision()
+    };
+    let replace = async || {
+        let object = get(&api, "v1", "b").unwrap();
+        let written = put(&api, "b", Subresource::None, object).await;
+        written.unwrap().revision()
+    };
+    let (patched, replaced) = (patch().await, replace().await);
+    assert!(changed < patched && patched < replaced);
+    for name in ["a", "b"] {
+        let object = get(&api, "v1", name).unwrap();
+        // A field that the storage version does not declare is not stored.
+        assert_eq!(
+            object["spec"],
+            json!({"size": 40, "colour": "red"}),
+            "{name}"
+        );
+    }
+    assert_eq!((patch().await, replace().await), (patched, replaced));
+}
+
+#[tokio::test]
 async fn rule_19_selectable_fields() {
     let api = shoes().await;
     create(&api, "v1", shoe("a")).await.unwrap();
