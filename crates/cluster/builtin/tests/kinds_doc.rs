@@ -61,6 +61,10 @@ fn document() -> String {
          of `exempt` and `catch-all` cannot be changed, and other changed specs are restored as long as the\n\
          annotation is `true`. A controller does this at once, not once a minute. It also writes the\n\
          condition `Dangling` of FlowSchemas. No request is queued or rejected because of them.\n\n\
+         Kubernetes has a controller of StorageVersionMigrations, the embedded cluster does not. To store the\n\
+         objects of a custom kind in a new storage version, write them without changes\n\
+         (`kubectl get KIND -A -o json | kubectl replace -f -`), then remove the old version from\n\
+         `status.storedVersions` of the CustomResourceDefinition (`kubectl patch --subresource=status`).\n\n\
          Objects of aggregated API servers take part in garbage collection if their kind supports `list`,\n\
          `watch` and `delete`, and are deleted with their namespace. While an aggregated API server does not\n\
          respond, its objects and what they own remain, and a namespace in deletion remains with the condition\n\

@@ -2,7 +2,7 @@
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
 //! budgets, HorizontalPodAutoscalers, quotas, nodes, taints, garbage collectors of objects
 //! and pods, namespace, volumes, certificate requests, aggregated ClusterRoles,
-//! migrations of stored objects, FlowSchemas.
+//! FlowSchemas.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -59,7 +59,6 @@ mod selector_text;
 mod service_accounts;
 mod service_addresses;
 mod stateful;
-mod storage_migration;
 mod taint_eviction;
 mod volumes;
 mod workload;
@@ -342,10 +341,6 @@ impl Controllers {
         start(
             "clusterrole-aggregation",
             Box::new(|cluster, caches, _| cluster_roles::run(cluster, caches).boxed()),
-        );
-        start(
-            "storage-version-migrator",
-            Box::new(|cluster, caches, _| storage_migration::run(cluster, caches).boxed()),
         );
         start(
             "persistent volumes",

@@ -131,7 +131,7 @@ pub(super) static KINDS: &[KindRules] = &[
     KindRules {
         group: "storagemigration.k8s.io",
         kind: "StorageVersionMigration",
-        behaviour: Acts("a controller writes the objects of a resource in its storage version"),
+        behaviour: Stored("no objects are migrated"),
         status_metadata: &[],
         validate: storage_migration::object,
         validate_update: |before, after, causes| {

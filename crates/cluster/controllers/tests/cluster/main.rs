@@ -22,5 +22,4 @@ mod replicas;
 mod scheduling;
 mod service_addresses;
 mod stateful;
-mod storage_migration;
 mod volumes;
