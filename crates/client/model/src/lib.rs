@@ -6,7 +6,6 @@
 //! crates use its types.
 
 pub mod facts;
-pub mod flow_control;
 pub mod hop_by_hop;
 pub mod host_port;
 pub mod kind;

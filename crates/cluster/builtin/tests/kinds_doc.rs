@@ -49,18 +49,15 @@ fn document() -> String {
     text.push_str(
         "\nA new cluster contains the namespaces `default`, `kube-system`, `kube-public`, and\n\
          `kube-node-lease`, a service account `default` in each, the Service `kubernetes`, the two\n\
-         system PriorityClasses, the APIServices of the API groups above, and the default FlowSchemas and\n\
-         PriorityLevelConfigurations of Kubernetes. Controllers create the\n\
+         system PriorityClasses, and the APIServices of the API groups above. Controllers create the\n\
          ServiceCIDR `kubernetes` and an IPAddress for each address of a Service. A cluster that listens\n\
          also contains the Endpoints and the EndpointSlice of that Service, with its own listen\n\
          address, and, in each namespace, the ConfigMap `kube-root-ca.crt` with the CA certificate\n\
          that signed its serving certificate.\n\
          Each served version of a custom group gets an APIService.\n\n\
-         The default FlowSchemas and PriorityLevelConfigurations have the annotation\n\
-         `apf.kubernetes.io/autoupdate-spec`. As in Kubernetes, deleted objects among them return, the specs\n\
-         of `exempt` and `catch-all` cannot be changed, and other changed specs are restored as long as the\n\
-         annotation is `true`. A controller does this at once, not once a minute. It also writes the\n\
-         condition `Dangling` of FlowSchemas. No request is queued or rejected because of them.\n\n\
+         There are no default FlowSchemas and PriorityLevelConfigurations, and FlowSchemas do not get the\n\
+         condition `Dangling`. Objects named `exempt` or `catch-all` can have any valid spec. No request is\n\
+         queued or rejected because of these kinds.\n\n\
          Kubernetes has a controller of StorageVersionMigrations, the embedded cluster does not. To store the\n\
          objects of a custom kind in a new storage version, write them without changes\n\
          (`kubectl get KIND -A -o json | kubectl replace -f -`), then remove the old version from\n\

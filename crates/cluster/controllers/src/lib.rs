@@ -1,8 +1,7 @@
 //! The controllers of a cluster: scheduler, Deployment, ReplicaSet,
 //! ReplicationController, StatefulSet, DaemonSet, Job, CronJob, endpoints, disruption
 //! budgets, HorizontalPodAutoscalers, quotas, nodes, taints, garbage collectors of objects
-//! and pods, namespace, volumes, certificate requests, aggregated ClusterRoles,
-//! FlowSchemas.
+//! and pods, namespace, volumes, certificate requests, aggregated ClusterRoles.
 //!
 //! The controllers are API clients that use only `longshore-client` and do not
 //! depend on the server's implementation. Each consists of pure decision functions
@@ -33,7 +32,6 @@ mod deployment;
 mod disruption;
 mod endpoints;
 mod events;
-mod flow_control;
 mod garbage;
 mod guard;
 mod history;
@@ -114,9 +112,6 @@ pub struct Options {
     /// True to publish the addresses of Services as IPAddresses, which Kubernetes' API server does
     /// itself. The default is true.
     pub service_addresses: bool,
-    /// True to keep the default FlowSchemas and PriorityLevelConfigurations, and to write the
-    /// status of FlowSchemas, which Kubernetes' API server does itself. The default is true.
-    pub flow_control: bool,
     /// Signs CertificateSigningRequests. By default, they are only stored.
     pub signer: Option<Signer>,
     /// The clock of the controllers. The default is the system's clock.
@@ -138,7 +133,6 @@ impl Default for Options {
             local_volumes: None,
             token_signer: None,
             service_addresses: true,
-            flow_control: true,
             signer: None,
             clock: Clock::system(),
         }
@@ -255,12 +249,6 @@ impl Controllers {
             start(
                 "service addresses",
                 Box::new(|cluster, caches, _| service_addresses::run(cluster, caches).boxed()),
-            );
-        }
-        if options.flow_control {
-            start(
-                "flow control",
-                Box::new(|cluster, caches, _| flow_control::run(cluster, caches).boxed()),
             );
         }
         start(

@@ -124,7 +124,6 @@ pub async fn run(
     let mut options = longshore_controllers::Options::default();
     // The API server does this itself.
     options.service_addresses = false;
-    options.flow_control = false;
     options.root_ca = files.root_ca.as_deref().map(read).transpose()?;
     if let Some(path) = &files.service_account_key {
         let key = TokenKey::load(path).map_err(Error::part("service account key"))?;

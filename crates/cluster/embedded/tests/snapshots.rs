@@ -59,7 +59,7 @@ async fn a_durable_cluster_neither_starts_from_a_snapshot_nor_returns_to_one() {
 
 /// The objects that a new cluster has, as JSON.
 async fn objects(cluster: &Cluster) -> Vec<serde_json::Value> {
-    const KINDS: [&str; 9] = [
+    const KINDS: [&str; 8] = [
         "namespaces",
         "services",
         "serviceaccounts",
@@ -67,7 +67,6 @@ async fn objects(cluster: &Cluster) -> Vec<serde_json::Value> {
         "clusterrolebindings",
         "roles",
         "apiservices",
-        "flowschemas",
         "priorityclasses",
     ];
     let mut objects = Vec::new();

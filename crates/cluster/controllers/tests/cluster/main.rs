@@ -11,7 +11,6 @@ mod deployments;
 mod disruption;
 mod endpoints;
 mod fixture;
-mod flow_control;
 mod garbage;
 mod jobs;
 mod namespaces;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Machine, api_services, create, flow_control, ownership::Author};
+use super::{Machine, api_services, create, ownership::Author};
 use crate::Error;
 
 /// The namespaces that every cluster has.
@@ -32,7 +32,7 @@ pub(crate) fn bootstrap(machine: &mut Machine) -> Result<(), Error> {
             let info = tx.kinds().entry(id).info.clone();
             create::create_in_transaction(tx, &info, namespace, object, Author::server())?;
         }
-        flow_control::create_defaults(tx)
+        Ok(())
     })
 }
 

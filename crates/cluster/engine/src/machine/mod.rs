@@ -12,7 +12,6 @@ pub(crate) mod definitions;
 mod delete;
 mod evict;
 mod expiry;
-mod flow_control;
 mod limit_range;
 mod mountable_secrets;
 mod namespace;

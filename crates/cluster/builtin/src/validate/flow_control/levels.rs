@@ -1,13 +1,10 @@
 //! Validation of PriorityLevelConfigurations.
 
-use longshore_model::{
-    CauseList,
-    flow_control::{EXEMPT, LEVELS},
-};
+use longshore_model::CauseList;
 
 use super::{
     super::field_value::{Causes, FieldValue},
-    fixed_spec, status,
+    EXEMPT, status,
 };
 use crate::json::{self, Object};
 
@@ -46,7 +43,6 @@ pub(crate) fn level(object: &Object, causes: &mut CauseList) {
         "" => found.required(&kind, ""),
         _ => found.not_supported(&kind, &["Exempt", "Limited"]),
     }
-    fixed_spec(name, &spec, LEVELS, found);
     status(object, causes);
 }
 

@@ -5,16 +5,15 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use longshore_model::{
-    CauseList,
-    flow_control::{DefaultObject, EXEMPT, SCHEMAS},
-};
+use longshore_model::CauseList;
 
 pub(crate) use levels::level;
 
 use super::field_value::{Causes, FieldValue};
 use crate::json::{self, Object};
 
+/// The name of the FlowSchema and of the level of requests that are never limited.
+const EXEMPT: &str = "exempt";
 /// The highest `matchingPrecedence`, by which the FlowSchema of a request is selected.
 const MAX_PRECEDENCE: i64 = 10_000;
 
@@ -48,7 +47,6 @@ pub(crate) fn schema(object: &Object, causes: &mut CauseList) {
     for rule in spec.get("rules").items() {
         rules::check(&rule, found);
     }
-    fixed_spec(name, &spec, SCHEMAS, found);
     status(object, causes);
 }
 
@@ -60,35 +58,5 @@ pub(crate) fn status(object: &Object, causes: &mut CauseList) {
     causes.unique(types());
     for kind in types().filter(|kind| kind.text().is_empty()) {
         causes.required(&kind, "");
-    }
-}
-
-/// Objects that every API server has can be created only with their fixed spec. In the level
-/// `exempt`, the field `exempt` may differ.
-fn fixed_spec(
-    name: &str,
-    spec: &FieldValue<'_>,
-    defaults: &[DefaultObject],
-    causes: &mut Causes<'_>,
-) {
-    let mut mandatory = defaults.iter().filter(|default| default.is_mandatory);
-    let Some(default) = mandatory.find(|default| default.name == name) else {
-        return;
-    };
-    let expected = default.spec();
-    let mut actual = spec.value();
-    if expected["type"] == "Exempt" {
-        actual["exempt"] = expected["exempt"].clone();
-        if actual != expected {
-            causes.invalid(
-                spec,
-                "spec of 'exempt' except the 'spec.exempt' field must equal the fixed value",
-            );
-        }
-    } else if actual != expected {
-        causes.invalid(
-            spec,
-            &format!("spec of '{name}' must equal the fixed value"),
-        );
     }
 }

@@ -1,12 +1,7 @@
 //! Tests of the validation of flow control.
 
-use serde_json::json;
-
-use longshore_model::{
-    CauseList,
-    flow_control::{LEVELS, SCHEMAS},
-};
-use serde_json::Value;
+use longshore_model::CauseList;
+use serde_json::{Value, json};
 
 use super::{level, schema};
 use crate::defaults;
@@ -45,23 +40,6 @@ fn hands_are_limited_by_the_bits_of_the_hash() {
         text.contains("should not be greater than queues (4)"),
         "{text}"
     );
-}
-
-#[test]
-fn objects_of_every_server_have_a_fixed_spec() {
-    for default in LEVELS {
-        assert_eq!(problems(level, default.object()), [""; 0]);
-    }
-    for default in SCHEMAS {
-        let mut object = default.object();
-        assert_eq!(problems(schema, object.clone()), [""; 0]);
-        if !default.is_mandatory {
-            continue;
-        }
-        object["spec"]["rules"] = json!([]);
-        let text = problems(schema, object).join("\n");
-        assert!(text.contains("must equal the fixed value"), "{text}");
-    }
 }
 
 #[test]
