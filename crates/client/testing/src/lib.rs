@@ -1,3 +1,4 @@
 //! Helpers for the tests of all crates.
 
 pub mod small_disk;
+pub mod wait;
