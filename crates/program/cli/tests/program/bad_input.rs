@@ -451,7 +451,10 @@ fn a_run_ends_while_the_disk_is_full() {
         until $PROGRAM runs --output json > $HOME/free && grep -q '"state": "succeeded"' $HOME/free; do
             i=$((i + 1)); test $i -lt 300; sleep 0.2
         done
-        $PROGRAM get jobs --output yaml > $HOME/objects
+        # The Job's condition follows the pod's phase, from which the run's state is known.
+        until $PROGRAM get jobs --output yaml > $HOME/objects && grep -q 'type: Complete' $HOME/objects; do
+            i=$((i + 1)); test $i -lt 300; sleep 0.2
+        done
         $PROGRAM get pods --output yaml >> $HOME/objects
         # The line about lost output may follow later.
         until $PROGRAM logs job > $HOME/logs && test -s $HOME/logs; do
