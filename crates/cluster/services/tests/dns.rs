@@ -217,3 +217,49 @@ async fn invalid_queries_do_not_disturb_others() {
     let replies = fixture.tcp(&[query(NAME, Rtype::A)]).await;
     assert_eq!(replies[0].header().rcode(), Rcode::NXDOMAIN);
 }
+
+/// A slow name server delays only the queries that it must answer.
+#[tokio::test]
+async fn a_slow_name_server_delays_no_names_of_the_cluster() {
+    const SLOW: Ipv4Addr = Ipv4Addr::new(127, 9, 202, 2);
+    let Ok(upstream) = UdpSocket::bind((SLOW, 53)).await else {
+        eprintln!("skipped: this user cannot listen at the port of name servers");
+        return;
+    };
+    let fixture = Fixture::new(SLOW);
+    fixture.until(NAME, Rtype::A, "NXDOMAIN").await;
+    // Three times as many queries as may wait, and connections that wait for a reply.
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    socket.connect(fixture.server).await.unwrap();
+    for number in 0..768 {
+        let foreign = query(&format!("slow-{number}.example.com"), Rtype::A);
+        socket.send(&foreign).await.unwrap();
+    }
+    let mut connections = Vec::new();
+    for number in 0..32 {
+        let mut stream = TcpStream::connect(fixture.server).await.unwrap();
+        let foreign = query(&format!("slower-{number}.example.com"), Rtype::A);
+        let length = u16::try_from(foreign.len()).unwrap();
+        stream.write_u16(length).await.unwrap();
+        stream.write_all(&foreign).await.unwrap();
+        connections.push(stream);
+    }
+    // The name server has queries, and answers none of them.
+    let received = timeout(TIMEOUT, upstream.recv(&mut [0; 512])).await;
+    received.unwrap().unwrap();
+    // A server that handles one query after the other would need 20 minutes for these.
+    for _ in 0..10 {
+        let reply = fixture.udp(&query(NAME, Rtype::A)).await;
+        assert_eq!(show(&reply), "NXDOMAIN");
+        let replies = fixture.tcp(&[query(NAME, Rtype::A)]).await;
+        assert_eq!(show(&replies[0]), "NXDOMAIN");
+    }
+    // The queries that wait are refused in the end.
+    for stream in &mut connections {
+        let length = timeout(TIMEOUT, stream.read_u16()).await.unwrap().unwrap();
+        let mut reply = vec![0; length.into()];
+        stream.read_exact(&mut reply).await.unwrap();
+        let reply = Message::from_octets(reply).unwrap();
+        assert_eq!(reply.header().rcode(), Rcode::SERVFAIL);
+    }
+}

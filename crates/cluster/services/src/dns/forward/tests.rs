@@ -113,6 +113,28 @@ async fn servers_that_do_not_reply_are_given_up() {
     assert!(forwarder.waiting.lock().is_empty());
 }
 
+#[tokio::test]
+async fn a_server_whose_reply_never_ends_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut forwarder = forwarder(folder.path(), "nameserver 127.0.0.1\n", port);
+    Arc::get_mut(&mut forwarder).unwrap().server_timeout = Duration::from_millis(100);
+    // This server sends a byte of its longest reply now and then.
+    let server = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_u16(u16::MAX).await.unwrap();
+        while stream.write_all(&[0]).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    let reply = forwarder.ask(&query("a.example", 1), Transport::Tcp).await;
+    assert_eq!(reply, None);
+    assert!(forwarder.waiting.lock().is_empty());
+    // The connection is closed.
+    server.await.unwrap();
+}
+
 #[test]
 fn servers_at_an_interface() {
     let show = |text: &str| server(text, 53).map(|server| server.to_string());
