@@ -220,6 +220,7 @@ async fn invalid_queries_do_not_disturb_others() {
 
 /// A slow name server delays only the queries that it must answer.
 #[tokio::test]
+#[allow(clippy::print_stderr, reason = "shows in the test's output")]
 async fn a_slow_name_server_delays_no_names_of_the_cluster() {
     const SLOW: Ipv4Addr = Ipv4Addr::new(127, 9, 202, 2);
     let Ok(upstream) = UdpSocket::bind((SLOW, 53)).await else {
